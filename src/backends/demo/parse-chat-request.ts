@@ -1,0 +1,102 @@
+// Reads a chat request: what the engine acts on is checked, everything else is let pass and ignored, as vLLM does.
+// The refusals are an engine's and short; the caller's good errors are made in the gateway, before a body comes here.
+
+import * as z from 'zod';
+
+const choicesMax = 128;
+
+const limitSchema = z.int().min(1).nullish();
+const stopSchema = z.string().min(1);
+const contentSchema = z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))]);
+
+const chatRequestSchema = z.looseObject({
+  model: z.string().default('turnpike-demo'),
+  messages: z.array(z.looseObject({ role: z.string(), content: contentSchema.nullish() })).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z
+    .looseObject({ include_usage: z.boolean().nullable().default(true), continuous_usage_stats: z.boolean().nullish() })
+    .nullish(),
+  max_tokens: limitSchema,
+  max_completion_tokens: limitSchema,
+  stop: z.union([stopSchema, z.array(stopSchema)]).nullish(),
+  n: z.int().min(1).max(choicesMax).nullish(),
+  // Not z.int(): that one refuses what is beyond 2^53, and a seed may be of any size.
+  seed: z.number().refine(Number.isInteger, 'Must be an integer').nullish(),
+  ignore_eos: z.boolean().nullish(),
+});
+
+type ChatBody = z.infer<typeof chatRequestSchema>;
+type ChatMessage = ChatBody['messages'][number];
+
+/** A chat request as the engine works with it; `maxTokens` is null when the caller named no limit. */
+export interface ChatRequest {
+  readonly model: string;
+  readonly prompt: string;
+  readonly question: string;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  readonly continuousUsage: boolean;
+  readonly maxTokens: number | null;
+  readonly stops: readonly string[];
+  readonly choices: number;
+  readonly seed: number | null;
+  readonly ignoreEos: boolean;
+}
+
+export type ChatRequestResult =
+  | { readonly ok: true; readonly request: ChatRequest }
+  | { readonly ok: false; readonly message: string; readonly param: string | null };
+
+/** Parses the text of a body. */
+export function parseChatRequest(text: string): ChatRequestResult {
+  const json = parseJson(text);
+  if (!json.ok) return { ok: false, message: 'The body is not JSON.', param: null };
+  const parsed = chatRequestSchema.safeParse(json.value);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    return { ok: false, message: issue?.message ?? 'Invalid request.', param: issue?.path.join('.') || null };
+  }
+  const body = parsed.data;
+  if (body.stream_options && body.stream !== true) {
+    return { ok: false, message: 'Stream options can only be set when stream is true.', param: 'stream_options' };
+  }
+  return { ok: true, request: toChatRequest(body) };
+}
+
+function toChatRequest(body: ChatBody): ChatRequest {
+  const includeUsage = body.stream_options?.include_usage === true;
+  return {
+    model: body.model,
+    prompt: renderPrompt(body.messages),
+    question: readText(body.messages.findLast((message) => message.role === 'user')),
+    stream: body.stream === true,
+    // As in vLLM: stream_options without include_usage means true, and the running counts need it.
+    includeUsage,
+    continuousUsage: includeUsage && body.stream_options?.continuous_usage_stats === true,
+    maxTokens: body.max_completion_tokens ?? body.max_tokens ?? null,
+    stops: typeof body.stop === 'string' ? [body.stop] : (body.stop ?? []),
+    choices: body.n ?? 1,
+    seed: body.seed ?? null,
+    ignoreEos: body.ignore_eos === true,
+  };
+}
+
+/** The engine's chat template: what prompt_tokens counts and what the default seed comes from. */
+function renderPrompt(messages: readonly ChatMessage[]): string {
+  return `${messages.map((message) => `${message.role}: ${readText(message)}\n`).join('')}assistant:`;
+}
+
+function readText(message: ChatMessage | undefined): string {
+  const content = message?.content ?? '';
+  if (typeof content === 'string') return content;
+  // A part without text keeps its place by its name: it was seen, and not understood.
+  return content.map((part) => part.text ?? `[${part.type}]`).join('');
+}
+
+function parseJson(text: string): { readonly ok: true; readonly value: unknown } | { readonly ok: false } {
+  try {
+    return { ok: true, value: JSON.parse(text) };
+  } catch {
+    return { ok: false };
+  }
+}

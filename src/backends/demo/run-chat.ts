@@ -1,0 +1,76 @@
+// Runs one chat generation: tokens at the set speed, as server-sent events or as one JSON answer.
+// Both are driven by the reader or the caller; both stop at the first await after the signal aborts, by throwing its
+// reason. Parsing the request and answering errors is done before.
+
+import {
+  buildChatAnswer,
+  buildFinishChunk,
+  buildRoleChunk,
+  buildTextChunk,
+  buildUsage,
+  buildUsageChunk,
+  type AnswerHead,
+  type FinishedChoice,
+} from './chat-wire.ts';
+import { decodeChoices, type ChoiceStep } from './decode.ts';
+import type { ChatRequest } from './parse-chat-request.ts';
+import { tokenize } from './tokenize.ts';
+import { writeProse } from './write-prose.ts';
+
+/** Resolves when the next token is due, rejects after an abort. */
+export type NextTurn = () => Promise<void>;
+
+// The end of what an endless generation without a limit may become; longer than any answer, shorter than forever.
+const outputTokensMax = 32_768;
+
+/** Generates the events of a streamed answer, each one complete with its blank line. */
+export async function* streamChat(
+  request: ChatRequest,
+  head: AnswerHead,
+  turn: NextTurn,
+): AsyncGenerator<string, void> {
+  const promptTokens = tokenize(request.prompt).length;
+  const counts = Array.from({ length: request.choices }, () => 0);
+  // vLLM's running count is that of the chunk's own choice, not the sum over choices.
+  const running = (tokens: number) => (request.continuousUsage ? buildUsage(promptTokens, tokens) : null);
+  for (const index of counts.keys()) yield toEvent(buildRoleChunk(head, index, running(0)));
+  for (const steps of startDecoding(request)) {
+    await turn();
+    for (const step of steps) {
+      counts[step.index] = step.tokens;
+      if (step.text !== '') yield toEvent(buildTextChunk(head, step, running(step.tokens)));
+      if (step.finish) yield toEvent(buildFinishChunk(head, step.index, step.finish, running(step.tokens)));
+    }
+  }
+  const completionTokens = counts.reduce((sum, count) => sum + count, 0);
+  if (request.includeUsage) yield toEvent(buildUsageChunk(head, buildUsage(promptTokens, completionTokens)));
+  yield 'data: [DONE]\n\n';
+}
+
+/** Generates the whole answer, taking as long as a stream of it would. */
+export async function completeChat(request: ChatRequest, head: AnswerHead, turn: NextTurn): Promise<object> {
+  const texts = Array.from({ length: request.choices }, () => '');
+  const finished: FinishedChoice[] = [];
+  for (const steps of startDecoding(request)) {
+    await turn();
+    for (const step of steps) {
+      const text = (texts[step.index] ?? '') + step.text;
+      texts[step.index] = text;
+      if (step.finish) finished[step.index] = { text, tokens: step.tokens, finish: step.finish };
+    }
+  }
+  return buildChatAnswer(head, finished, tokenize(request.prompt).length);
+}
+
+function startDecoding(request: ChatRequest): Iterable<readonly ChoiceStep[]> {
+  const { prompt, question, seed, ignoreEos: endless } = request;
+  const sources = Array.from({ length: request.choices }, (_, choiceIndex) =>
+    writeProse({ prompt, question, seed, choiceIndex, endless }),
+  );
+  const maxTokens = Math.min(request.maxTokens ?? outputTokensMax, outputTokensMax);
+  return decodeChoices(sources, { maxTokens, stops: request.stops });
+}
+
+function toEvent(chunk: object): string {
+  return `data: ${JSON.stringify(chunk)}\n\n`;
+}

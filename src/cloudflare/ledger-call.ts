@@ -1,0 +1,13 @@
+// What crosses between the gateway and a ledger object: one object with a version. An object keeps its code for minutes
+// after a deploy, so a ledger accepts the version before its own too (SPEC §11).
+
+import { type LedgerCommand, type LedgerDecision } from '../core/ledger-state.ts';
+
+/** The version this code speaks. It goes up when a field is read that older callers do not send. */
+export const LEDGER_CALL_VERSION = 1;
+
+/** One call about one request. */
+export type LedgerCall = { readonly v: typeof LEDGER_CALL_VERSION; readonly command: LedgerCommand };
+
+/** The ledger's answer to a call. */
+export type LedgerReply = { readonly v: typeof LEDGER_CALL_VERSION; readonly decision: LedgerDecision };

@@ -1,0 +1,42 @@
+// The Durable Object of one workspace. It only passes calls on: decisions are in core/ledger-state.ts, storage and
+// groups in ledger-book.ts.
+
+import { DurableObject } from 'cloudflare:workers';
+import { type Receipt } from '../core/receipt.ts';
+import { type Env } from './env.ts';
+import { type LedgerBook, openLedgerBook } from './ledger-book.ts';
+import { LEDGER_CALL_VERSION, type LedgerCall, type LedgerReply } from './ledger-call.ts';
+import { openLedgerStore } from './ledger-store.ts';
+import { log } from './log.ts';
+
+/** A workspace's ledger; its name is the workspace's id. */
+export class Ledger extends DurableObject<Env> {
+  readonly #book: LedgerBook;
+
+  constructor(context: DurableObjectState, env: Env) {
+    super(context, env);
+    this.#book = openLedgerBook({
+      store: openLedgerStore(context.storage),
+      setAlarm: (atMs) => context.storage.setAlarm(atMs),
+      db: env.DB,
+      now: () => Date.now(),
+      random: () => Math.random(),
+      log,
+    });
+  }
+
+  /** One command about one request (SPEC §5). */
+  async call(call: LedgerCall): Promise<LedgerReply> {
+    return { v: LEDGER_CALL_VERSION, decision: await this.#book.apply(call.command) };
+  }
+
+  /** A receipt this object still holds, in progress or closed. */
+  findReceipt(id: string): Receipt | null {
+    return this.#book.findReceipt(id);
+  }
+
+  /** Carries receipts to D1; never throws, since a throwing alarm is dropped after six tries. */
+  override async alarm(): Promise<void> {
+    await this.#book.onAlarm();
+  }
+}

@@ -1,0 +1,152 @@
+// A ledger's state in its object's own SQLite. Rows written are the dearest part of running it, so changes arrive in
+// groups, and which receipts D1 has is one number: everything up to `flushed_seq`.
+
+import * as z from 'zod';
+import { type ClosedReceipt, createLedgerState, type LedgerState, type OpenReservation } from '../core/ledger-state.ts';
+import { type Receipt } from '../core/receipt.ts';
+
+/** What a group of calls changed. */
+export type LedgerChanges = {
+  readonly ids: ReadonlySet<string>;
+  readonly scopes: ReadonlySet<string>;
+  readonly closed: readonly ClosedReceipt[];
+};
+
+/** A closed receipt in the order of closing. */
+export type QueuedReceipt = ClosedReceipt & { readonly seq: number };
+
+/** The object's storage, as the ledger uses it. All of it is synchronous: the platform makes it durable. */
+export type LedgerStore = {
+  readonly load: () => LedgerState;
+  /** Saves a group in one transaction. */
+  readonly save: (state: LedgerState, changes: LedgerChanges, nowMs: number) => void;
+  readonly findClosed: (id: string) => ClosedReceipt | null;
+  /** Receipts D1 does not have yet, oldest first. */
+  readonly listUnflushed: (limit: number) => readonly QueuedReceipt[];
+  readonly countUnflushed: () => number;
+  readonly markFlushed: (seq: number) => void;
+  /** Drops flushed receipts closed before `beforeMs`, oldest first, at most `limit`. */
+  readonly prune: (beforeMs: number, limit: number) => void;
+};
+
+const SCHEMA_VERSION = 1;
+
+/** What this code wrote itself and reads back: a version row guards the shape. */
+const openSchema = z.custom<OpenReservation>((value) => typeof value === 'object' && value !== null);
+const receiptSchema = z.custom<Receipt>((value) => typeof value === 'object' && value !== null);
+
+/** Opens the store, creating or stepping its tables forward. */
+export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
+  const { sql } = storage;
+  migrate(storage);
+
+  function readFlushedSeq(): number {
+    return readNumber(sql.exec('SELECT flushed_seq FROM ledger').one()['flushed_seq']);
+  }
+
+  function saveReservation(id: string, open: OpenReservation | undefined): void {
+    if (open === undefined) sql.exec('DELETE FROM reservations WHERE id = ?', id);
+    else sql.exec('INSERT OR REPLACE INTO reservations (id, body) VALUES (?, ?)', id, JSON.stringify(open));
+  }
+
+  return {
+    load() {
+      const state = createLedgerState();
+      for (const row of sql.exec('SELECT * FROM scopes')) {
+        state.scopes.set(readText(row['name']), {
+          requests: { usedUnits: readNumber(row['requests_units']), atMs: readNumber(row['requests_at_ms']) },
+          tokens: { usedUnits: readNumber(row['tokens_units']), atMs: readNumber(row['tokens_at_ms']) },
+          inFlight: 0,
+        });
+      }
+      for (const row of sql.exec('SELECT body FROM reservations')) {
+        restoreReservation(state, openSchema.parse(JSON.parse(readText(row['body']))));
+      }
+      return state;
+    },
+    save(state, changes, nowMs) {
+      storage.transactionSync(() => {
+        for (const id of changes.ids) saveReservation(id, state.open.get(id));
+        for (const name of changes.scopes) {
+          const scope = state.scopes.get(name);
+          if (scope === undefined) continue;
+          const { requests, tokens } = scope;
+          sql.exec(
+            'INSERT OR REPLACE INTO scopes VALUES (?, ?, ?, ?, ?)',
+            name,
+            requests.usedUnits,
+            requests.atMs,
+            tokens.usedUnits,
+            tokens.atMs,
+          );
+        }
+        for (const { rev, receipt } of changes.closed) {
+          const insert = 'INSERT OR REPLACE INTO receipts (id, rev, closed_at_ms, body) VALUES (?, ?, ?, ?)';
+          sql.exec(insert, receipt.id, rev, nowMs, JSON.stringify(receipt));
+        }
+      });
+    },
+    findClosed(id) {
+      const [row] = sql.exec('SELECT rev, body FROM receipts WHERE id = ?', id).toArray();
+      return row === undefined ? null : toClosed(row);
+    },
+    listUnflushed(limit) {
+      const query = 'SELECT seq, rev, body FROM receipts WHERE seq > ? ORDER BY seq LIMIT ?';
+      const rows = sql.exec(query, readFlushedSeq(), limit).toArray();
+      return rows.map((row) => ({ seq: readNumber(row['seq']), ...toClosed(row) }));
+    },
+    countUnflushed() {
+      return readNumber(sql.exec('SELECT COUNT(*) AS n FROM receipts WHERE seq > ?', readFlushedSeq()).one()['n']);
+    },
+    markFlushed(seq) {
+      sql.exec('UPDATE ledger SET flushed_seq = MAX(flushed_seq, ?)', seq);
+    },
+    prune(beforeMs, limit) {
+      sql.exec(
+        `DELETE FROM receipts WHERE seq IN (
+           SELECT seq FROM receipts WHERE seq <= ? AND closed_at_ms < ? ORDER BY seq LIMIT ?)`,
+        readFlushedSeq(),
+        beforeMs,
+        limit,
+      );
+    },
+  };
+}
+
+/** Tables are made once; later versions add steps here, each from the version before. */
+function migrate(storage: DurableObjectStorage): void {
+  const { sql } = storage;
+  storage.transactionSync(() => {
+    sql.exec('CREATE TABLE IF NOT EXISTS ledger (schema_version INTEGER NOT NULL, flushed_seq INTEGER NOT NULL)');
+    if (sql.exec('SELECT schema_version FROM ledger').toArray().length > 0) return;
+    sql.exec('INSERT INTO ledger VALUES (?, 0)', SCHEMA_VERSION);
+    sql.exec(`CREATE TABLE scopes (name TEXT PRIMARY KEY, requests_units INTEGER NOT NULL, requests_at_ms INTEGER NOT NULL,
+      tokens_units INTEGER NOT NULL, tokens_at_ms INTEGER NOT NULL) WITHOUT ROWID`);
+    sql.exec('CREATE TABLE reservations (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID');
+    sql.exec(`CREATE TABLE receipts (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL,
+      closed_at_ms INTEGER NOT NULL, body TEXT NOT NULL)`);
+  });
+}
+
+/** Slots in use are not stored: they are counted from the reservations. */
+function restoreReservation(state: LedgerState, open: OpenReservation): void {
+  const { receipt, keyLimits } = open.reservation;
+  state.open.set(receipt.id, open);
+  state.nextExpiryMs = Math.min(state.nextExpiryMs, open.leaseUntilMs);
+  for (const name of keyLimits === null ? [''] : ['', receipt.key]) {
+    const scope = state.scopes.get(name);
+    if (scope !== undefined) state.scopes.set(name, { ...scope, inFlight: scope.inFlight + 1 });
+  }
+}
+
+function toClosed(row: Record<string, SqlStorageValue>): ClosedReceipt {
+  return { rev: readNumber(row['rev']), receipt: receiptSchema.parse(JSON.parse(readText(row['body']))) };
+}
+
+function readNumber(value: SqlStorageValue | undefined): number {
+  return typeof value === 'number' ? value : 0;
+}
+
+function readText(value: SqlStorageValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,50 @@
+// A request body as text and value at once: the value is for reading, the text is what goes upstream, edited by field.
+
+import { checkJsonDepth, findDuplicateKey, type JsonPiece, readJsonPieces } from './json-edit.ts';
+import { type JsonObject, parseJsonObject } from './json-read.ts';
+import { type GatewayError } from './errors.ts';
+import { err, ok, type Result } from './result.ts';
+
+/** A JSON object with its text. `open` is where its `{` stands; `pieces` are its members. */
+export type JsonBody = {
+  readonly text: string;
+  readonly value: JsonObject;
+  readonly open: number;
+  readonly pieces: readonly JsonPiece[];
+};
+
+const DEPTH_MAX = 128;
+/** Objects one level down in which a doubled key could carry a second meaning past a check. */
+const GUARDED_OBJECTS = new Set(['stream_options', 'reasoning', 'chat_template_kwargs']);
+
+/**
+ * Parses a request body. Refuses what SPEC §3 calls invalid_json: not UTF-8, not JSON, not an object, nested over 128
+ * deep, a key twice at the top level or in an object the gateway edits. A byte order mark is dropped.
+ */
+export function parseJsonBody(bytes: Uint8Array): Result<JsonBody, GatewayError> {
+  const text = decodeUtf8(bytes);
+  if (text === null) return refuse('The body of your request is not valid UTF-8.');
+  const value = parseJsonObject(text);
+  if (value === null) return refuse('We could not parse the JSON body of your request. Send one JSON object.');
+  if (!checkJsonDepth(text, DEPTH_MAX))
+    return refuse(`The JSON body of your request is nested over ${DEPTH_MAX} deep.`);
+  const pieces = readJsonPieces(text, 0);
+  const guarded = pieces.filter(({ key }) => GUARDED_OBJECTS.has(key));
+  for (const members of [pieces, ...guarded.map(({ valueStart }) => readJsonPieces(text, valueStart))]) {
+    const twice = findDuplicateKey(members);
+    if (twice !== null) return refuse(`The JSON body of your request has the key '${twice.slice(0, 64)}' twice.`);
+  }
+  return ok({ text, value, open: text.indexOf('{'), pieces });
+}
+
+function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function refuse(reason: string): Result<never, GatewayError> {
+  return err({ kind: 'invalid_json', reason });
+}

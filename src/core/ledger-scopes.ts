@@ -1,0 +1,109 @@
+// Use of a workspace and its keys: reading it, changing it, and what refuses a request (SPEC §5). Pure; the commands
+// that call this are in ledger-state.ts.
+
+import { type Limits } from './api-key.ts';
+import { type GatewayError, type LimitScope } from './errors.ts';
+import { type RateSnapshot } from './retry-hints.ts';
+import {
+  type Bucket,
+  drainBucket,
+  EMPTY_BUCKET,
+  readRateStatus,
+  readUsed,
+  readWaitMs,
+  useBucket,
+} from './token-bucket.ts';
+
+/** Use by the workspace (`''`) or by one key (its id). */
+export type Scope = { readonly requests: Bucket; readonly tokens: Bucket; readonly inFlight: number };
+
+/** Use by name, and the time up to which it is drained. */
+export type ScopeTable = { readonly nowMs: number; readonly scopes: Map<string, Scope> };
+
+/** A scope's name with the limits that arrived with the call. */
+export type LimitedScope = readonly [name: string, limits: Limits];
+
+/** The name under which the workspace's own use is kept. */
+export const WORKSPACE_SCOPE = '';
+
+const NEVER_RETRY_MS = 60_000;
+
+/**
+ * Whether `tokens` more fit in every scope: null, or the refusal that takes longest to pass, so that a caller who waits
+ * as told is admitted.
+ */
+export function findRefusal(table: ScopeTable, scopes: readonly LimitedScope[], tokens: number): GatewayError | null {
+  let refusal: GatewayError | null = null;
+  let longestMs = 0;
+  for (const [name, limits] of scopes) {
+    const scope: LimitScope = name === WORKSPACE_SCOPE ? 'workspace' : 'key';
+    const use = readScope(table, name, limits);
+    if (limits.tpm !== null && tokens > limits.tpm) {
+      return { kind: 'request_above_bucket', scope, limit: limits.tpm, requested: tokens };
+    }
+    for (const [bucket, amount, limit] of [
+      ['requests', 1, limits.rpm],
+      ['tokens', tokens, limits.tpm],
+    ] as const) {
+      const waitMs = readWaitMs(use[bucket], limit, amount);
+      if (limit === null || waitMs <= longestMs) continue;
+      longestMs = waitMs;
+      const retryAfterMs = Number.isFinite(waitMs) ? waitMs : NEVER_RETRY_MS;
+      refusal = {
+        kind: 'rate_limited',
+        bucket,
+        scope,
+        limit,
+        used: readUsed(use[bucket]),
+        requested: amount,
+        retryAfterMs,
+      };
+    }
+    if (refusal === null && limits.concurrency !== null && use.inFlight >= limits.concurrency) {
+      refusal = { kind: 'concurrency_limited', scope, limit: limits.concurrency, used: use.inFlight };
+    }
+  }
+  return refusal;
+}
+
+function readScope(table: ScopeTable, name: string, limits: Limits): Scope {
+  const scope = table.scopes.get(name);
+  return {
+    requests: drainBucket(scope?.requests ?? EMPTY_BUCKET, limits.rpm, table.nowMs),
+    tokens: drainBucket(scope?.tokens ?? EMPTY_BUCKET, limits.tpm, table.nowMs),
+    inFlight: scope?.inFlight ?? 0,
+  };
+}
+
+/** Takes from (or, negative, gives back to) a scope. */
+export function changeScope(
+  table: ScopeTable,
+  name: string,
+  limits: Limits,
+  change: { readonly requests: number; readonly tokens: number; readonly inFlight: number },
+): void {
+  const scope = readScope(table, name, limits);
+  table.scopes.set(name, {
+    requests: useBucket(scope.requests, limits.rpm, change.requests),
+    tokens: useBucket(scope.tokens, limits.tpm, change.tokens),
+    inFlight: Math.max(0, scope.inFlight + change.inFlight),
+  });
+}
+
+/** Of each kind of bucket, the one with the least left. */
+export function readRates(table: ScopeTable, scopes: readonly LimitedScope[]): RateSnapshot {
+  let rates: RateSnapshot = { requests: null, tokens: null };
+  for (const [name, limits] of scopes) {
+    const use = readScope(table, name, limits);
+    const requests = readRateStatus(use.requests, limits.rpm);
+    const tokens = readRateStatus(use.tokens, limits.tpm);
+    rates = {
+      requests:
+        rates.requests === null || (requests?.remaining ?? Infinity) < rates.requests.remaining
+          ? requests
+          : rates.requests,
+      tokens: rates.tokens === null || (tokens?.remaining ?? Infinity) < rates.tokens.remaining ? tokens : rates.tokens,
+    };
+  }
+  return rates;
+}

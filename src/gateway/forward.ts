@@ -1,0 +1,102 @@
+// Carries an admitted request to its backends and its answer back, renewing the lease meanwhile (SPEC §5, §6). Decides
+// when a stream is committed: with its first event, or after the hold, with comments until the engine speaks.
+
+import { type GatewayError } from '../core/errors.ts';
+import { err, ok, type Result } from '../core/result.ts';
+import { type AnswerContext, type Endpoint, type UpstreamFault } from '../openai/endpoint.ts';
+import { withDeadline } from './deadline.ts';
+import { openJson, openStream } from './open-upstream.ts';
+import { type Ports } from './ports.ts';
+import { type Halt, relayStream } from './relay-stream.ts';
+import { buildRunningReservation, type Run, type RunEnd } from './run.ts';
+import { runEvery, runOnceAt, startWatch, type Watch } from './watch.ts';
+
+/** An admitted request with everything it needs to be carried out. */
+export type Forwarding = {
+  readonly ports: Ports;
+  readonly endpoint: Endpoint;
+  readonly context: Omit<AnswerContext, 'backend'>;
+  readonly run: Run;
+  readonly halt: Halt;
+};
+
+type Body = ReadableStream<Uint8Array> | string;
+
+/**
+ * Forwards and answers. `end` is called exactly once, when the request is over: for a stream long after this returned.
+ */
+export async function forward(forwarding: Forwarding, end: (end: RunEnd) => void): Promise<Result<Body, GatewayError>> {
+  const watch = watchRequest(forwarding);
+  const finish = (how: RunEnd): void => {
+    watch.stop();
+    end(how);
+  };
+  return forwarding.context.request.stream ? forwardStream(forwarding, finish) : forwardJson(forwarding, finish);
+}
+
+/** Renews the lease every third of it, and ends the request at its total deadline. */
+function watchRequest({ ports, run, halt }: Forwarding): Watch {
+  const { leaseMs, totalDeadlineMs } = ports.settings;
+  const renew = async (): Promise<void> => {
+    const answer = await ports.ledger.renew(buildRunningReservation(run));
+    if (answer === 'stop')
+      halt.halt({ type: 'failed', error: { kind: 'request_stopped' }, detail: 'stopped by the ledger' });
+  };
+  const startMs = ports.now();
+  return startWatch(
+    [
+      runEvery(leaseMs / 3, startMs, () => void renew()),
+      runOnceAt(startMs + totalDeadlineMs, () => halt.halt(timedOut())),
+    ],
+    ports.now,
+  );
+}
+
+async function forwardJson(forwarding: Forwarding, finish: (end: RunEnd) => void): Promise<Result<Body, GatewayError>> {
+  const { ports, endpoint, context, run, halt } = forwarding;
+  const opened = await openJson({ ports, endpoint, context, run, signal: halt.signal });
+  if (!opened.ok) return refuse(halt.reason() ?? toFailed(opened.error), finish);
+  run.firstTokenAtMs = ports.now();
+  finish({ type: 'finished' });
+  return ok(opened.value.body);
+}
+
+async function forwardStream(
+  forwarding: Forwarding,
+  finish: (end: RunEnd) => void,
+): Promise<Result<Body, GatewayError>> {
+  const { ports, endpoint, context, run, halt } = forwarding;
+  const opening = openStream({ ports, endpoint, context, run, signal: halt.signal });
+  const first = await withDeadline(opening, ports.settings.firstEventHoldMs, () => undefined);
+  if (first !== 'deadline' && !first.ok) return refuse(halt.reason() ?? toFailed(first.error), finish);
+  const pipe = ports.openPipe();
+  run.committed = true;
+  const [backend] = context.request.resolved.backends;
+  // Owned by `finish`: the account waits for it behind the answer.
+  void relayStream({
+    opening,
+    writable: pipe.writable,
+    run,
+    settings: ports.settings,
+    now: ports.now,
+    halt,
+    fail: (error) => endpoint.createTranslator({ ...context, backend }).fail(error),
+  }).then(finish, (bug: unknown) => {
+    finish({ type: 'failed', error: { kind: 'internal_error' }, detail: String(bug) });
+  });
+  return ok(pipe.readable);
+}
+
+/** A request that ended before a 200: the account is closed and the client gets the error's status. */
+function refuse(how: RunEnd, finish: (end: RunEnd) => void): Result<never, GatewayError> {
+  finish(how);
+  return err(how.type === 'failed' ? how.error : { kind: 'client_closed_request' });
+}
+
+function toFailed(fault: UpstreamFault): RunEnd {
+  return { type: 'failed', error: fault.error, detail: fault.detail };
+}
+
+function timedOut(): RunEnd {
+  return { type: 'failed', error: { kind: 'upstream', failure: 'upstream_timeout' }, detail: 'total deadline' };
+}

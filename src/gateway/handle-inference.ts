@@ -1,0 +1,163 @@
+// The way of one inference request, from its key to its answer: identify, parse, admit, forward, relay. Cheapest
+// refusal first, each step a Result (DESIGN of the pipeline: SPEC §3's order, §5's admission, §6's forwarding).
+
+import { type Caller, fillLimits, UNLIMITED } from '../core/api-key.ts';
+import { type GatewayError } from '../core/errors.ts';
+import { type JsonBody, parseJsonBody } from '../core/json-body.ts';
+import { type Reservation } from '../core/ledger-state.ts';
+import { resolveModel, type ResolvedModel } from '../core/model-catalog.ts';
+import { toPriceVersion } from '../core/price-version.ts';
+import { buildOpenReceipt } from '../core/receipt.ts';
+import { err, ok, type Result } from '../core/result.ts';
+import { type RateSnapshot } from '../core/retry-hints.ts';
+import { type Endpoint, type InferenceRequest } from '../openai/endpoint.ts';
+import { parameterError } from '../openai/parameter-error.ts';
+import { closeAccount } from './close-account.ts';
+import { forward } from './forward.ts';
+import { identifyCaller } from './identify-caller.ts';
+import { type Ports, type Refusal } from './ports.ts';
+import { createHalt } from './relay-stream.ts';
+import { createRun, type RunEnd } from './run.ts';
+
+/** A request as it came in. */
+export type Inbound = {
+  readonly requestId: string;
+  readonly receivedAtMs: number;
+  readonly authorization: string | null;
+  readonly clientRequestId: string | null;
+  /** Bytes of the body as announced; null when not announced. */
+  readonly contentLength: number | null;
+  /** Checks type, encoding and size, and reads the body. Never rejects; call once. */
+  readonly readBody: () => Promise<Result<Uint8Array, GatewayError>>;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+  /** Keeps the runtime alive behind the answer. */
+  readonly waitUntil: (work: Promise<void>) => void;
+};
+
+/** What goes back: a stream or a JSON text, with the limits as they stand. */
+export type InferenceAnswer = {
+  readonly rates: RateSnapshot;
+  readonly body: ReadableStream<Uint8Array> | string;
+  readonly stream: boolean;
+};
+
+/** A refusal; `admitted` says whether a receipt tells of it. */
+export type InferenceRefusal = Refusal & { readonly admitted: boolean };
+
+/** Bodies up to this size are read while the key is looked up. */
+const EARLY_BODY_BYTES_MAX = 64 * 1024;
+
+/** Handles one request to one inference endpoint. Rejects only for a bug; the account is closed in every case. */
+export async function handleInference(
+  ports: Ports,
+  endpoint: Endpoint,
+  inbound: Inbound,
+): Promise<Result<InferenceAnswer, InferenceRefusal>> {
+  const early = (inbound.contentLength ?? Infinity) <= EARLY_BODY_BYTES_MAX ? inbound.readBody() : null;
+  const caller = await identifyCaller(ports, inbound.authorization, 'inference:write');
+  if (!caller.ok) return refuse(caller.error);
+  const bytes = await (early ?? inbound.readBody());
+  if (!bytes.ok) return refuse(bytes.error);
+  const body = parseJsonBody(bytes.value);
+  if (!body.ok) return refuse(body.error);
+  const resolved = await findModel(ports, endpoint, body.value, caller.value);
+  if (!resolved.ok) return refuse(resolved.error);
+  const request = endpoint.parseRequest(body.value, resolved.value);
+  if (!request.ok) return refuse(request.error);
+  return admitAndForward(ports, endpoint, inbound, caller.value, request.value);
+}
+
+/** The model that the body names, if the caller may call it on this endpoint. */
+async function findModel(
+  ports: Ports,
+  endpoint: Endpoint,
+  body: JsonBody,
+  caller: Caller,
+): Promise<Result<ResolvedModel, GatewayError>> {
+  const name = body.value['model'];
+  if (name === undefined || name === null) {
+    return err(parameterError('missing_required_parameter', 'model', "Missing required parameter: 'model'."));
+  }
+  if (typeof name !== 'string') {
+    return err(parameterError('invalid_type', 'model', "Invalid type for 'model': expected a string."));
+  }
+  const catalog = await ports.catalog.read();
+  if (!catalog.ok) return catalog;
+  const resolved = resolveModel(catalog.value, name, caller);
+  if (!resolved.ok || resolved.value.model.endpoints.includes(endpoint.path)) return resolved;
+  return err(parameterError('unsupported_value', 'model', `This model does not support ${endpoint.path}.`));
+}
+
+/** Reserves, forwards, and sees to it that the account is closed whatever happens. */
+async function admitAndForward(
+  ports: Ports,
+  endpoint: Endpoint,
+  inbound: Inbound,
+  caller: Caller,
+  request: InferenceRequest,
+): Promise<Result<InferenceAnswer, InferenceRefusal>> {
+  const run = createRun(await buildReservation(ports, endpoint, inbound, caller, request));
+  const ended = Promise.withResolvers<RunEnd>();
+  // Registered before the first call leaves: a client that goes now must not take the settlement with it.
+  inbound.waitUntil(ended.promise.then((end) => closeAccount(ports, run, end)));
+  const halt = createHalt();
+  inbound.signal.addEventListener('abort', () => halt.halt({ type: 'client_gone' }));
+  try {
+    const admitted = await ports.ledger.reserve(run.reservation, caller.location);
+    if (!admitted.ok) {
+      const late = admitted.error.error.kind === 'limiter_unavailable';
+      ended.resolve({ type: late ? 'release' : 'refused' });
+      return err({ ...admitted.error, admitted: false });
+    }
+    if (inbound.signal.aborted) {
+      ended.resolve({ type: 'release' });
+      return refuse({ kind: 'client_closed_request' });
+    }
+    const context = { request, requestId: inbound.requestId, createdSeconds: Math.floor(inbound.receivedAtMs / 1000) };
+    const answer = await forward({ ports, endpoint, context, run, halt }, ended.resolve);
+    return answer.ok
+      ? ok({ rates: admitted.value, stream: request.stream, body: answer.value })
+      : err({ error: answer.error, rates: admitted.value, admitted: true });
+  } catch (bug) {
+    ended.resolve({ type: 'failed', error: { kind: 'internal_error' }, detail: String(bug) });
+    throw bug;
+  }
+}
+
+async function buildReservation(
+  ports: Ports,
+  endpoint: Endpoint,
+  inbound: Inbound,
+  caller: Caller,
+  request: InferenceRequest,
+): Promise<Reservation> {
+  const { model, requestedModel, revision, backends } = request.resolved;
+  return {
+    receipt: buildOpenReceipt({
+      id: inbound.requestId,
+      workspace: caller.workspaceId,
+      key: caller.keyId,
+      endpoint: endpoint.path,
+      requested_model: requestedModel,
+      upstream_model: backends[0].upstream_model,
+      revision,
+      stream: request.stream,
+      rates: model.rates,
+      price_version: await toPriceVersion(model.rates),
+      created_at: new Date(inbound.receivedAtMs).toISOString(),
+      client_request_id: inbound.clientRequestId,
+      end_user: request.endUser,
+    }),
+    workspaceLimits: fillLimits(caller.workspaceLimits, ports.settings.defaultLimits),
+    keyLimits: caller.keyLimits === null ? null : fillLimits(caller.keyLimits, UNLIMITED),
+    promptTokens: request.promptTokens,
+    outputTokens: request.outputLimit === null ? null : request.outputLimit * request.choices,
+    choices: request.choices,
+    leaseMs: ports.settings.leaseMs,
+  };
+}
+
+function refuse(error: GatewayError): Result<never, InferenceRefusal> {
+  return err({ error, rates: null, admitted: false });
+}

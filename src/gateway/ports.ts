@@ -1,0 +1,89 @@
+// What the use cases need from the outside, as types only. Adapters translate and decide nothing; one contract suite
+// per port runs against the real adapter and the fake.
+
+import { type KeyRecord, type Limits } from '../core/api-key.ts';
+import { type GatewayError } from '../core/errors.ts';
+import { type Reservation } from '../core/ledger-state.ts';
+import { type ModelCatalog } from '../core/model-catalog.ts';
+import { type Receipt } from '../core/receipt.ts';
+import { type Result } from '../core/result.ts';
+import { type RateSnapshot } from '../core/retry-hints.ts';
+
+/** Keys and workspaces. */
+export type KeyStore = {
+  /** The key with its workspace; null when there is none. An unreachable store or a damaged entry is an error. */
+  readonly find: (id: string) => Promise<Result<KeyRecord | null, GatewayError>>;
+};
+
+/** The model catalog. */
+export type CatalogStore = { readonly read: () => Promise<Result<ModelCatalog, GatewayError>> };
+
+/** A refusal, with the limits as they stand. */
+export type Refusal = { readonly error: GatewayError; readonly rates: RateSnapshot | null };
+
+/** The ledgers of all workspaces. Every call has a deadline; none rejects. */
+export type Ledger = {
+  readonly reserve: (reservation: Reservation, location: string | null) => Promise<Result<RateSnapshot, Refusal>>;
+  /** `unreachable` leaves the request running: its lease covers it. */
+  readonly renew: (reservation: Reservation) => Promise<'go' | 'stop' | 'unreachable'>;
+  /** Whether the settlement is durable. */
+  readonly settle: (reservation: Reservation) => Promise<boolean>;
+  /** Whether the release was taken. */
+  readonly release: (workspace: string, id: string) => Promise<boolean>;
+  /** A receipt the ledger still holds; null when it holds none. */
+  readonly findReceipt: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
+};
+
+/** The record of receipts. */
+export type ReceiptStore = {
+  readonly find: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
+};
+
+/** What goes to a backend. */
+export type UpstreamRequest = {
+  readonly path: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+};
+
+/** The backends behind their bindings. Rejects when no answer came: unreachable, reset, aborted. */
+export type Backends = { readonly send: (binding: string, request: UpstreamRequest) => Promise<Response> };
+
+/** A pipe for bytes whose write waits for its reader; the readable side becomes a response body. */
+export type OpenPipe = () => {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+};
+
+/** One structured line. Never a prompt, an answer or an Authorization header. */
+export type LogEntry = { readonly event: string } & Readonly<Record<string, unknown>>;
+
+/** Times in milliseconds, sizes in bytes; the README's table has the defaults. */
+export type Settings = {
+  readonly keepAliveMs: number;
+  readonly firstEventHoldMs: number;
+  readonly headersDeadlineMs: number;
+  readonly firstEventDeadlineMs: number;
+  readonly silenceDeadlineMs: number;
+  readonly totalDeadlineMs: number;
+  readonly leaseMs: number;
+  readonly defaultLimits: Limits;
+  readonly corsOrigins: readonly string[];
+  /** Whether this is a local run, where the demo key works. */
+  readonly local: boolean;
+};
+
+/** Everything outside, in one object. */
+export type Ports = {
+  readonly keys: KeyStore;
+  readonly catalog: CatalogStore;
+  readonly ledger: Ledger;
+  readonly receipts: ReceiptStore;
+  readonly backends: Backends;
+  readonly openPipe: OpenPipe;
+  readonly settings: Settings;
+  readonly now: () => number;
+  readonly randomBytes: (count: number) => Uint8Array;
+  readonly log: (entry: LogEntry) => void;
+};

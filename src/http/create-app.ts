@@ -1,0 +1,156 @@
+// The public routes on hono, and the one exit for errors. Shapes only: what is decided is decided in the gateway room.
+
+import { type Context, Hono } from 'hono';
+import { type Caller } from '../core/api-key.ts';
+import { type GatewayError } from '../core/errors.ts';
+import { toOpenAIError } from '../core/openai-error.ts';
+import { buildRequestId } from '../core/request-id.ts';
+import { type Result } from '../core/result.ts';
+import { toRateLimitHeaders } from '../core/retry-hints.ts';
+import { handleInference, type Inbound } from '../gateway/handle-inference.ts';
+import { identifyCaller } from '../gateway/identify-caller.ts';
+import { listModels, readModel } from '../gateway/list-models.ts';
+import { type Ports } from '../gateway/ports.ts';
+import { createReadLimiter } from '../gateway/read-limiter.ts';
+import { readReceipt } from '../gateway/read-receipt.ts';
+import { chatCompletions } from '../openai/chat-completions.ts';
+import { type Endpoint } from '../openai/endpoint.ts';
+import { buildCorsHeaders, buildPreflightHeaders } from './cors.ts';
+import { readRequestBody } from './read-request-body.ts';
+
+type Env = { Variables: { requestId: string; receivedAtMs: number } };
+type App = Hono<Env>;
+type Read = (caller: Caller, context: Context<Env>) => Promise<Result<unknown, GatewayError>>;
+
+const ENDPOINTS: readonly Endpoint[] = [chatCompletions];
+
+/** The gateway as an HTTP application. */
+export function createApp(ports: Ports): App {
+  const app: App = new Hono<Env>({ strict: true });
+  app.use(async (context, next) => {
+    const receivedAtMs = ports.now();
+    const requestId = buildRequestId(receivedAtMs, ports.randomBytes(16));
+    context.set('requestId', requestId);
+    context.set('receivedAtMs', receivedAtMs);
+    await next();
+    const cors = buildCorsHeaders(context.req.header('origin') ?? null, ports.settings.corsOrigins);
+    for (const [name, value] of Object.entries(cors)) context.res.headers.set(name, value);
+    context.res.headers.set('x-request-id', requestId);
+  });
+  for (const endpoint of ENDPOINTS) addInference(app, ports, endpoint);
+  addReads(app, ports);
+  addRoute(app, ports, 'GET', '/health', (context) => context.json({ status: 'ok' }));
+  app.notFound((context) => {
+    return answerError(context, ports, { kind: 'unknown_url', method: context.req.method, path: context.req.path });
+  });
+  app.onError((bug, context) => {
+    ports.log({ event: 'bug', request_id: context.get('requestId'), message: bug.message, stack: bug.stack });
+    return answerError(context, ports, { kind: 'internal_error' });
+  });
+  return app;
+}
+
+type Handler = (context: Context<Env>) => Promise<Response> | Response;
+
+/** One path with its one method: OPTIONS is a preflight, HEAD goes with GET, everything else is 405. */
+function addRoute(app: App, ports: Ports, method: 'GET' | 'POST', path: string, handle: Handler): void {
+  const allow = method === 'GET' ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS';
+  app.on(method, path, handle);
+  app.on('OPTIONS', path, (context) => {
+    const requested = context.req.header('access-control-request-headers') ?? null;
+    return context.body(null, 204, { allow, ...buildPreflightHeaders(allow, requested) });
+  });
+  app.all(path, (context) => {
+    const { method: used, path: asked } = context.req;
+    return answerError(context, ports, { kind: 'method_not_supported', method: used, path: asked, allow });
+  });
+}
+
+function addInference(app: App, ports: Ports, endpoint: Endpoint): void {
+  addRoute(app, ports, 'POST', endpoint.path, async (context) => {
+    const answer = await handleInference(ports, endpoint, toInbound(context));
+    if (!answer.ok) {
+      const { error, rates, admitted } = answer.error;
+      return answerError(context, ports, error, rates === null ? {} : toRateLimitHeaders(rates), admitted);
+    }
+    const { body, stream, rates } = answer.value;
+    return context.body(body, 200, {
+      ...toRateLimitHeaders(rates),
+      ...(stream
+        ? {
+            'content-type': 'text/event-stream; charset=utf-8',
+            'cache-control': 'no-cache, no-transform',
+            'x-accel-buffering': 'no',
+          }
+        : { 'content-type': 'application/json' }),
+    });
+  });
+}
+
+function toInbound(context: Context<Env>): Inbound {
+  const request = context.req.raw;
+  const length = request.headers.get('content-length');
+  return {
+    requestId: context.get('requestId'),
+    receivedAtMs: context.get('receivedAtMs'),
+    authorization: request.headers.get('authorization'),
+    clientRequestId: request.headers.get('x-client-request-id')?.slice(0, 128) ?? null,
+    contentLength: length === null ? null : Number(length),
+    readBody: () => readRequestBody(request),
+    signal: request.signal,
+    waitUntil: (work) => context.executionCtx.waitUntil(work),
+  };
+}
+
+function addReads(app: App, ports: Ports): void {
+  const limit = createReadLimiter();
+  const addRead = (path: string, scope: string | null, read: Read): void => {
+    addRoute(app, ports, 'GET', path, async (context) => {
+      const caller = await identifyCaller(ports, context.req.header('authorization') ?? null, scope);
+      if (!caller.ok) return answerError(context, ports, caller.error);
+      const allowed = limit(caller.value.keyId, ports.now());
+      if (!allowed.ok) return answerError(context, ports, allowed.error);
+      const answer = await read(caller.value, context);
+      if (!answer.ok) return answerError(context, ports, answer.error);
+      return context.body(JSON.stringify(answer.value), 200, { 'content-type': 'application/json' });
+    });
+  };
+  addRead('/v1/models', 'models:read', (caller) => listModels(ports, caller));
+  addRead('/v1/models/:id{.+}', 'models:read', (caller, context) => readModel(ports, caller, readTail(context)));
+  addRead('/v1/receipts/:id', null, (caller, context) => readReceipt(ports, caller, readTail(context)));
+}
+
+/** What follows the route's own part of the path, percent-decoded once where it can be. */
+function readTail(context: Context<Env>): string {
+  const tail = new URL(context.req.url).pathname.split('/').slice(3).join('/');
+  try {
+    return decodeURIComponent(tail);
+  } catch {
+    return tail;
+  }
+}
+
+/** The one exit of every error: envelope, hints, and one line in the log unless a receipt tells of it. */
+function answerError(
+  context: Context<Env>,
+  ports: Ports,
+  error: GatewayError,
+  headers: Readonly<Record<string, string>> = {},
+  admitted = false,
+): Response {
+  const answer = toOpenAIError(error);
+  if (!admitted) {
+    ports.log({
+      event: 'refused',
+      request_id: context.get('requestId'),
+      method: context.req.method,
+      path: context.req.path,
+      http_status: answer.status,
+      error_code: answer.body.error.code,
+    });
+  }
+  return new Response(JSON.stringify(answer.body), {
+    status: answer.status,
+    headers: { 'content-type': 'application/json', ...answer.headers, ...headers },
+  });
+}

@@ -1,0 +1,106 @@
+// What a chat request needs of a model against what the model has (SPEC §4). Values that ask for nothing never trip a
+// gate: an empty list of tools, `logprobs: false`, `type: text`.
+
+import { type GatewayError } from '../core/errors.ts';
+import { type Model } from '../core/model-catalog.ts';
+import { type ChatFields } from './chat-request.ts';
+import { parameterError } from './parameter-error.ts';
+
+/** The first capability that is needed and absent, or a choice that contradicts itself; null when all is well. */
+export function checkChatCapabilities(fields: ChatFields, model: Model): GatewayError | null {
+  return (
+    checkTools(fields, model) ?? checkFormat(fields, model) ?? checkLogprobs(fields, model) ?? checkParts(fields, model)
+  );
+}
+
+function checkTools(fields: ChatFields, model: Model): GatewayError | null {
+  const tools = fields.tools ?? [];
+  const choice = fields.tool_choice ?? null;
+  if (tools.length > 0 && !model.capabilities.tools) return unsupported('tools');
+  if (tools.length === 0) {
+    if (choice === null || choice === 'none' || choice === 'auto') return null;
+    return parameterError(
+      'invalid_value',
+      'tool_choice',
+      "Invalid value for 'tool_choice': there are no 'tools' to choose from.",
+    );
+  }
+  if (choice === 'required' && !model.capabilities.tool_choice_required)
+    return unsupportedValue('tool_choice', 'required');
+  if (
+    typeof choice === 'object' &&
+    choice !== null &&
+    !tools.some((tool) => tool.function.name === choice.function.name)
+  ) {
+    const message = `Invalid value for 'tool_choice': no tool named '${choice.function.name.slice(0, 64)}' is among the tools.`;
+    return parameterError('invalid_value', 'tool_choice.function.name', message);
+  }
+  if (
+    typeof fields.parallel_tool_calls === 'boolean' &&
+    !fields.parallel_tool_calls &&
+    !model.capabilities.parallel_tool_calls
+  ) {
+    return unsupported('parallel_tool_calls');
+  }
+  return null;
+}
+
+function checkFormat(fields: ChatFields, model: Model): GatewayError | null {
+  const format = fields.response_format ?? null;
+  if (format === null || format.type === 'text') return null;
+  if (format.type === 'json_schema' && (format.json_schema ?? null) === null) {
+    const param = 'response_format.json_schema';
+    return parameterError('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
+  }
+  if (!model.capabilities.response_formats.includes(format.type))
+    return unsupportedValue('response_format.type', format.type);
+  return null;
+}
+
+function checkLogprobs(fields: ChatFields, model: Model): GatewayError | null {
+  if (model.capabilities.logprobs) return null;
+  if (fields.logprobs === true) return unsupported('logprobs');
+  return (fields.top_logprobs ?? 0) > 0 ? unsupported('top_logprobs') : null;
+}
+
+function checkParts(fields: ChatFields, model: Model): GatewayError | null {
+  for (const [index, message] of fields.messages.entries()) {
+    if (!Array.isArray(message.content)) continue;
+    for (const [at, part] of message.content.entries()) {
+      const path = `messages[${index}].content[${at}]`;
+      if (part.type === 'text') {
+        if (part.text !== undefined) continue;
+        return parameterError(
+          'missing_required_parameter',
+          `${path}.text`,
+          `Missing required parameter: '${path}.text'.`,
+        );
+      }
+      if (!model.capabilities.images || part.type !== 'image_url') return unsupportedValue(`${path}.type`, part.type);
+      if (!isDataUrl(part['image_url'])) {
+        const message = `Unsupported value: '${path}.image_url.url' must be a data: URL.`;
+        return parameterError('unsupported_value', `${path}.image_url.url`, message);
+      }
+    }
+  }
+  return null;
+}
+
+/** Only `data:` URLs pass: no engine fetches an address for a caller. */
+function isDataUrl(image: unknown): boolean {
+  const url: unknown = typeof image === 'object' && image !== null && 'url' in image ? image.url : image;
+  return typeof url === 'string' && /^data:/i.test(url);
+}
+
+function unsupported(param: string): GatewayError {
+  return parameterError(
+    'unsupported_parameter',
+    param,
+    `Unsupported parameter: '${param}' is not supported with this model.`,
+  );
+}
+
+function unsupportedValue(param: string, value: string): GatewayError {
+  const message = `Unsupported value: '${param}' does not support '${value.slice(0, 64)}' with this model.`;
+  return parameterError('unsupported_value', param, message);
+}

@@ -1,0 +1,119 @@
+// The body that goes to an engine: the client's own text with single fields set or removed (SPEC §4). What is not named
+// here leaves as it came.
+
+import { type Backend } from '../core/model-catalog.ts';
+import { applyJsonEdits, editMembers, type JsonEdit, type JsonPiece, readJsonPieces } from '../core/json-edit.ts';
+import { type JsonBody } from '../core/json-body.ts';
+import { type InferenceRequest } from './endpoint.ts';
+import { ENGINE_QUIRKS, type EngineQuirks, GATEWAY_OWNED_FIELDS } from './engine-quirks.ts';
+import { toEngineReasoning } from './reasoning.ts';
+
+type Changes = Map<string, string | null>;
+
+/** The upstream body of a chat request for one backend. */
+export function toChatUpstreamBody(request: InferenceRequest, backend: Backend): string {
+  const { body } = request;
+  const quirks = ENGINE_QUIRKS[backend.engine];
+  const changes: Changes = new Map();
+  for (const { key } of body.pieces) {
+    if (body.value[key] === null || GATEWAY_OWNED_FIELDS.has(key)) changes.set(key, null);
+  }
+  changes.set('model', JSON.stringify(backend.upstream_model));
+  changeStream(changes, request, quirks);
+  changeLimit(changes, request);
+  changeReasoning(changes, request);
+  changeSampling(changes, request);
+  const messages = editMessages(body, backend, quirks);
+  if (messages !== null) changes.set('messages', messages);
+  return applyJsonEdits(body.text, editMembers(body.text, body.open, body.pieces, changes));
+}
+
+/** The gateway-owned fields a request carries, for the log. */
+export function listOwnedFields(request: InferenceRequest): readonly string[] {
+  return request.body.pieces.map(({ key }) => key).filter((key) => GATEWAY_OWNED_FIELDS.has(key));
+}
+
+/** Usage is always asked for, and on each chunk where the engine can; what the client did not ask for is removed later. */
+function changeStream(changes: Changes, request: InferenceRequest, quirks: EngineQuirks): void {
+  if (!request.stream) {
+    changes.set('stream_options', null);
+    return;
+  }
+  const running = request.resolved.model.runningCounts ? quirks.runningCounts : null;
+  changes.set(
+    'stream_options',
+    running === 'continuous_usage_stats'
+      ? '{"include_usage":true,"continuous_usage_stats":true}'
+      : '{"include_usage":true}',
+  );
+  if (running === 'timings_per_token') changes.set('timings_per_token', 'true');
+}
+
+/** One limit, under the one name every engine knows; the newer name is removed. */
+function changeLimit(changes: Changes, request: InferenceRequest): void {
+  changes.set('max_completion_tokens', null);
+  changes.set('max_tokens', request.outputLimit === null ? null : String(request.outputLimit));
+}
+
+function changeReasoning(changes: Changes, request: InferenceRequest): void {
+  changes.set('reasoning', null);
+  changes.set('reasoning_effort', null);
+  const { body, resolved, effort } = request;
+  const reasoning = toEngineReasoning(body.value, resolved.model, effort);
+  if (reasoning.form === 'field') changes.set('reasoning_effort', JSON.stringify(reasoning.effort));
+  if (reasoning.form === 'kwarg') {
+    changes.set('chat_template_kwargs', addTemplateKwarg(body, reasoning.name, String(reasoning.on)));
+  }
+}
+
+function changeSampling(changes: Changes, request: InferenceRequest): void {
+  if (request.resolved.model.policy.omitted_sampling !== 'one') return;
+  for (const field of ['temperature', 'top_p']) {
+    if ((request.body.value[field] ?? null) === null) changes.set(field, '1');
+  }
+}
+
+/** The caller's chat_template_kwargs, to the letter, with one more key. */
+function addTemplateKwarg(body: JsonBody, name: string, value: string): string {
+  const own = findPiece(body.pieces, 'chat_template_kwargs');
+  const text = own === undefined ? '' : body.text.slice(own.valueStart, own.valueEnd);
+  if (!text.startsWith('{')) return `{${JSON.stringify(name)}:${value}}`;
+  return applyJsonEdits(text, editMembers(text, 0, readJsonPieces(text, 0), new Map([[name, value]])));
+}
+
+/** The messages as JSON text with roles and reasoning named as the engine reads them; null when nothing changes. */
+function editMessages(body: JsonBody, backend: Backend, quirks: EngineQuirks): string | null {
+  const list = findPiece(body.pieces, 'messages');
+  const messages = body.value['messages'];
+  if (list === undefined || !Array.isArray(messages)) return null;
+  const renames = messages.map((message: unknown) => readMessageChanges(message, backend, quirks));
+  if (renames.every((changes) => changes === null)) return null;
+  const text = body.text.slice(list.valueStart, list.valueEnd);
+  const edits: JsonEdit[] = [];
+  for (const [index, element] of readJsonPieces(text, 0).entries()) {
+    const rename = renames[index] ?? null;
+    if (rename === null) continue;
+    const members = readJsonPieces(text, element.valueStart);
+    edits.push(...editMembers(text, element.valueStart, members, rename));
+  }
+  return applyJsonEdits(text, edits);
+}
+
+function readMessageChanges(message: unknown, backend: Backend, quirks: EngineQuirks): Changes | null {
+  if (typeof message !== 'object' || message === null || !('role' in message)) return null;
+  const changes: Changes = new Map();
+  if (message.role === 'developer' && backend.developer_role === 'system') changes.set('role', '"system"');
+  if (message.role === 'assistant' && quirks.reasoningIn !== null) {
+    const spare = quirks.reasoningIn === 'reasoning' ? 'reasoning_content' : 'reasoning';
+    const wanted: unknown = Reflect.get(message, quirks.reasoningIn) ?? Reflect.get(message, spare);
+    if (Reflect.has(message, spare)) {
+      changes.set(spare, null);
+      if (typeof wanted === 'string') changes.set(quirks.reasoningIn, JSON.stringify(wanted));
+    }
+  }
+  return changes.size === 0 ? null : changes;
+}
+
+function findPiece(pieces: readonly JsonPiece[], key: string): JsonPiece | undefined {
+  return pieces.find((piece) => piece.key === key);
+}

@@ -1,0 +1,50 @@
+// Three kinds of tests: pure rooms on Node, the Worker inside workerd with real KV, D1 and Durable Object, and whole
+// processes on the production bundle.
+
+import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+// wrangler and Miniflare stay off the network: no telemetry, no cf.json, no banner.
+process.env['WRANGLER_SEND_METRICS'] = 'false';
+process.env['CLOUDFLARE_CF_FETCH_ENABLED'] = 'false';
+process.env['WRANGLER_HIDE_BANNER'] = 'true';
+
+export default defineConfig({
+  root,
+  test: {
+    reporters: ['default'],
+    projects: [
+      {
+        root,
+        test: {
+          name: 'node',
+          include: ['test/{core,openai,gateway,http,backends,cli}/**/*.test.ts', 'test/*.test.ts'],
+        },
+      },
+      {
+        root,
+        plugins: [
+          cloudflareTest(async () => ({
+            wrangler: { configPath: `${root}/wrangler.toml` },
+            miniflare: {
+              bindings: { TEST_MIGRATIONS: await readD1Migrations(`${root}/src/cloudflare/migrations`) },
+            },
+          })),
+        ],
+        test: { name: 'workerd', include: ['test/cloudflare/**/*.test.ts'] },
+      },
+      {
+        root,
+        test: {
+          name: 'process',
+          include: ['test/process/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
