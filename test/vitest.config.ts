@@ -29,7 +29,18 @@ export default defineConfig({
           cloudflareTest(async () => ({
             wrangler: { configPath: `${root}/wrangler.toml` },
             miniflare: {
-              bindings: { TEST_MIGRATIONS: await readD1Migrations(`${root}/src/cloudflare/migrations`) },
+              bindings: {
+                TEST_MIGRATIONS: await readD1Migrations(`${root}/src/cloudflare/migrations`),
+                TURNPIKE_LOCAL: '1',
+              },
+              workers: [
+                {
+                  name: 'turnpike-bridge',
+                  modules: [{ type: 'ESModule', path: `${root}/test/cloudflare/scripted-engine.js` }],
+                  compatibilityDate: '2026-11-01',
+                  compatibilityFlags: ['enable_request_signal', 'request_signal_passthrough'],
+                },
+              ],
             },
           })),
         ],
@@ -39,6 +50,7 @@ export default defineConfig({
         root,
         test: {
           name: 'process',
+          globalSetup: ['test/process/serve.ts'],
           include: ['test/process/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -29,7 +29,7 @@ export function parseJsonBody(bytes: Uint8Array): Result<JsonBody, GatewayError>
   if (!checkJsonDepth(text, DEPTH_MAX))
     return refuse(`The JSON body of your request is nested over ${DEPTH_MAX} deep.`);
   const pieces = readJsonPieces(text, 0);
-  const guarded = pieces.filter(({ key }) => GUARDED_OBJECTS.has(key));
+  const guarded = pieces.filter(({ key, valueStart }) => GUARDED_OBJECTS.has(key) && text[valueStart] === '{');
   for (const members of [pieces, ...guarded.map(({ valueStart }) => readJsonPieces(text, valueStart))]) {
     const twice = findDuplicateKey(members);
     if (twice !== null) return refuse(`The JSON body of your request has the key '${twice.slice(0, 64)}' twice.`);

@@ -4,76 +4,27 @@
 import * as z from 'zod';
 import { type Caller } from './api-key.ts';
 import { type GatewayError } from './errors.ts';
-import { FREE_RATES, parseRate, type Rates } from './money.ts';
-import { type Policy, policySchema, resolvePolicy } from './policy.ts';
+import { readObject } from './json-read.ts';
+import {
+  type Backends,
+  type Capabilities,
+  type InferencePath,
+  modelSchema,
+  type reasoningSchema,
+} from './model-entry.ts';
+import { FREE_RATES, type Rates } from './money.ts';
+import { type Policy, resolvePolicy } from './policy.ts';
 import { err, ok, type Result } from './result.ts';
 
-/** The inference paths a model may list. */
-export const INFERENCE_ENDPOINTS = ['/v1/chat/completions', '/v1/completions', '/v1/responses'] as const;
-export type InferencePath = (typeof INFERENCE_ENDPOINTS)[number];
-
-/** The engines whose quirks the gateway knows; `openai` assumes nothing. */
-export const ENGINES = ['vllm', 'sglang', 'llamacpp', 'ollama', 'tgi', 'openai'] as const;
-export type Engine = (typeof ENGINES)[number];
-
-const priceSchema = z.string().refine((text) => parseRate(text) !== null, 'expected a decimal with at most 6 decimals');
-const backendSchema = z.object({
-  binding: z.string().min(1),
-  upstream_model: z.string().min(1),
-  engine: z.enum(ENGINES),
-  weight: z.number().positive().default(1),
-  developer_role: z.enum(['system', 'pass']).default('system'),
-});
-const backendsSchema = z.tuple([backendSchema], backendSchema);
-/** One backend of a model. */
-export type Backend = Readonly<z.infer<typeof backendSchema>>;
-/** A model's backends: at least one. */
-export type Backends = readonly [Backend, ...Backend[]];
-
-const capabilitiesSchema = z.object({
-  tools: z.boolean().default(false),
-  tool_choice_required: z.boolean().default(false),
-  parallel_tool_calls: z.boolean().default(false),
-  strict_tools: z.boolean().default(false),
-  response_formats: z.array(z.enum(['text', 'json_object', 'json_schema'])).default(['text']),
-  logprobs: z.boolean().default(false),
-  images: z.boolean().default(false),
-  echo: z.boolean().default(false),
-  suffix: z.boolean().default(false),
-});
-/** What a model can do; absent is false. */
-export type Capabilities = Readonly<z.infer<typeof capabilitiesSchema>>;
-
-const reasoningSchema = z.object({
-  control: z.enum(['chat_template_kwargs', 'reasoning_effort', 'none']),
-  kwarg: z.string().min(1).default('enable_thinking'),
-  levels: z.array(z.enum(['none', 'low', 'medium', 'high'])).default(['none', 'low', 'medium', 'high']),
-});
-
-const modelSchema = z.object({
-  owned_by: z.string().default('turnpike'),
-  created: z.int().min(0).default(0),
-  visibility: z.union([z.literal('public'), z.array(z.string())]).default('public'),
-  aliases: z.array(z.string().min(1)).default([]),
-  preset: z.enum(['boardwalk', 'springboards', 'boole']).optional(),
-  policy: policySchema.default({}),
-  endpoints: z.array(z.enum(INFERENCE_ENDPOINTS)).default([...INFERENCE_ENDPOINTS]),
-  context_length: z.int().positive().optional(),
-  max_output_tokens: z.int().positive().optional(),
-  capabilities: capabilitiesSchema.prefault({}),
-  reasoning: reasoningSchema.optional(),
-  running_counts: z.boolean().default(true),
-  pricing: z
-    .object({
-      input: priceSchema,
-      cached_input: priceSchema.optional(),
-      cache_write: priceSchema.optional(),
-      output: priceSchema,
-    })
-    .optional(),
-  backends: backendsSchema,
-  revisions: z.record(z.string(), z.object({ backends: backendsSchema })).default({}),
-});
+export {
+  type Backend,
+  type Backends,
+  type Capabilities,
+  type Engine,
+  ENGINES,
+  INFERENCE_ENDPOINTS,
+  type InferencePath,
+} from './model-entry.ts';
 
 /** A model as the gateway uses it. */
 export type Model = {
@@ -130,7 +81,7 @@ export function parseModelCatalog(text: string, bindings: ReadonlySet<string>): 
   for (const [id, entry] of Object.entries(document.data.models)) {
     const model = parseModel(id, entry, bindings);
     if (model.ok) models.push(model.value);
-    else faulty.set(id, model.error);
+    else for (const name of [id, ...readAliases(entry)]) faulty.set(name, model.error);
   }
   return ok(indexModels(models, faulty));
 }
@@ -150,7 +101,7 @@ export function resolveModel(
   const model = whole ?? (at > 0 ? findByName(catalog, requestedModel.slice(0, at)) : undefined);
   const revision = whole === undefined && at > 0 ? requestedModel.slice(at + 1) : null;
   if (model === undefined) {
-    const faulty = catalog.faulty.has(requestedModel) || (at > 0 && catalog.faulty.has(requestedModel.slice(0, at)));
+    const faulty = isFaulty(catalog, requestedModel) || (at > 0 && isFaulty(catalog, requestedModel.slice(0, at)));
     return faulty ? err({ kind: 'catalog_unavailable' }) : notFound;
   }
   if (!isCallable(model, caller)) return notFound;
@@ -171,6 +122,17 @@ function isCallable(model: Model, caller: Caller): boolean {
 
 function findByName(catalog: ModelCatalog, name: string): Model | undefined {
   return catalog.byName.get(name) ?? catalog.byFoldedName.get(name.toLowerCase());
+}
+
+function isFaulty(catalog: ModelCatalog, name: string): boolean {
+  const folded = name.toLowerCase();
+  return [...catalog.faulty.keys()].some((known) => known.toLowerCase() === folded);
+}
+
+/** The aliases of an entry that may be anything. */
+function readAliases(entry: unknown): readonly string[] {
+  const aliases = readObject(entry)['aliases'];
+  return Array.isArray(aliases) ? aliases.filter((alias) => typeof alias === 'string') : [];
 }
 
 function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): Result<Model, string> {
@@ -222,7 +184,8 @@ function indexModels(models: readonly Model[], faulty: Map<string, string>): Mod
     if (claimed.length < 2) continue;
     for (const model of claimed) {
       clashing.add(model);
-      faulty.set(model.id, `the name ${name} is claimed by ${claimed.map(({ id }) => id).join(' and ')}`);
+      const fault = `the name ${name} is claimed by ${claimed.map(({ id }) => id).join(' and ')}`;
+      for (const own of [model.id, ...model.aliases]) faulty.set(own, fault);
     }
   }
   const sound = models.filter((model) => !clashing.has(model));

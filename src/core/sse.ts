@@ -68,10 +68,12 @@ export function createSseParser(eventBytesMax: number): SseParser {
       endedInCr = false;
     }
     let nextCr = text.indexOf('\r', from);
+    let nextLf = text.indexOf('\n', from);
     for (;;) {
-      const lf = text.indexOf('\n', from);
+      // Each is looked for again only once it is passed: to look for both at every line would be quadratic.
       if (nextCr !== -1 && nextCr < from) nextCr = text.indexOf('\r', from);
-      const at = nextCr === -1 ? lf : lf === -1 ? nextCr : Math.min(lf, nextCr);
+      if (nextLf !== -1 && nextLf < from) nextLf = text.indexOf('\n', from);
+      const at = nextCr === -1 ? nextLf : nextLf === -1 ? nextCr : Math.min(nextLf, nextCr);
       if (at === -1) break;
       takeLine(text.slice(from, at));
       from = at + 1;

@@ -69,18 +69,21 @@ export function buildUsage(counts: {
 /**
  * OpenAI's `usage` object for chat and completions.
  *
- * @param reported The engine's own object, if any: details are shown when it has them, a zero included.
+ * @param reported The engine's own object, if any: details that it counts are shown, a zero included.
  */
 export function toCompletionUsage(usage: Usage, reported: unknown, estimated: boolean): Record<string, unknown> {
   const source = readObject(reported);
   const promptDetails = readObject(source['prompt_tokens_details']);
   const outputDetails = readObject(source['completion_tokens_details']);
-  const wroteCache = 'created_cache_tokens' in promptDetails || 'cache_write_tokens' in promptDetails;
+  const wroteCache =
+    readCount(promptDetails['created_cache_tokens'] ?? promptDetails['cache_write_tokens']) !== null ||
+    usage.cache_write_tokens > 0;
+  const readCache = readCount(promptDetails['cached_tokens']) !== null || usage.cached_input_tokens > 0;
   return {
     prompt_tokens: usage.input_tokens,
     completion_tokens: usage.output_tokens,
     total_tokens: usage.input_tokens + usage.output_tokens,
-    ...('cached_tokens' in promptDetails || wroteCache
+    ...(readCache || wroteCache
       ? {
           prompt_tokens_details: {
             cached_tokens: usage.cached_input_tokens,
@@ -88,7 +91,7 @@ export function toCompletionUsage(usage: Usage, reported: unknown, estimated: bo
           },
         }
       : {}),
-    ...('reasoning_tokens' in outputDetails || usage.reasoning_tokens > 0
+    ...(readCount(outputDetails['reasoning_tokens']) !== null || usage.reasoning_tokens > 0
       ? { completion_tokens_details: { reasoning_tokens: usage.reasoning_tokens } }
       : {}),
     ...(estimated ? { estimated: true } : {}),

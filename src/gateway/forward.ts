@@ -8,7 +8,7 @@ import { withDeadline } from './deadline.ts';
 import { openJson, openStream } from './open-upstream.ts';
 import { type Ports } from './ports.ts';
 import { type Halt, relayStream } from './relay-stream.ts';
-import { buildRunningReservation, type Run, type RunEnd } from './run.ts';
+import { buildRunningReservation, buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
 import { runEvery, runOnceAt, startWatch, type Watch } from './watch.ts';
 
 /** An admitted request with everything it needs to be carried out. */
@@ -46,7 +46,7 @@ function watchRequest({ ports, run, halt }: Forwarding): Watch {
   return startWatch(
     [
       runEvery(leaseMs / 3, startMs, () => void renew()),
-      runOnceAt(startMs + totalDeadlineMs, () => halt.halt(timedOut())),
+      runOnceAt(startMs + totalDeadlineMs, () => halt.halt(buildUpstreamEnd('upstream_timeout', 'total deadline'))),
     ],
     ports.now,
   );
@@ -95,8 +95,4 @@ function refuse(how: RunEnd, finish: (end: RunEnd) => void): Result<never, Gatew
 
 function toFailed(fault: UpstreamFault): RunEnd {
   return { type: 'failed', error: fault.error, detail: fault.detail };
-}
-
-function timedOut(): RunEnd {
-  return { type: 'failed', error: { kind: 'upstream', failure: 'upstream_timeout' }, detail: 'total deadline' };
 }

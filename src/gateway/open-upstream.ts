@@ -9,7 +9,8 @@ import { createEventReader, type EventReader } from './event-reader.ts';
 import { withDeadline } from './deadline.ts';
 import { type Ports } from './ports.ts';
 import { readBodyText } from './read-body-text.ts';
-import { type Run } from './run.ts';
+import { type Run, type RunEnd } from './run.ts';
+import { translateBatch } from './translate-batch.ts';
 
 /** One inference call, ready to go up. */
 export type UpstreamCall = {
@@ -25,9 +26,9 @@ export type UpstreamCall = {
 export type OpenedStream = {
   readonly reader: EventReader;
   readonly translator: StreamTranslator;
-  /** The client's bytes for the first events; `done` when the engine already said [DONE]. */
+  /** The client's bytes for the first events, and the end if it came with them. */
   readonly firstText: string;
-  readonly done: boolean;
+  readonly firstEnd: RunEnd | null;
 };
 
 /** A whole answer in normal form. */
@@ -83,32 +84,19 @@ async function attemptStream(call: UpstreamCall, backend: Backend): Promise<Resu
     return err(first.error);
   }
   call.run.progress = translator.progress;
-  return ok({ reader, translator, firstText: first.value.text, done: first.value.done });
+  return ok({ reader, translator, firstText: first.value.text, firstEnd: first.value.end });
 }
 
-/** Reads until the engine has said something for the client, or ended; comments and empty chunks do not count. */
-async function readFirst(
-  reader: EventReader,
-  translator: StreamTranslator,
-): Promise<Result<{ readonly text: string; readonly done: boolean }, AttemptFault>> {
-  let text = '';
-  while (text === '') {
-    const batch = await reader.read();
-    if (batch.type === 'overflow') return err(broken('the first event is too large'));
-    const events = batch.type === 'events' ? batch.events : batch.leftover === null ? [] : [batch.leftover];
-    for (const event of events) {
-      const translated = translator.push(event);
-      if (translated.type === 'fault') return err(toAttemptFault(translated));
-      if (translated.type === 'done') {
-        return text === '' && !translator.isComplete()
-          ? err(broken('[DONE] and nothing else'))
-          : ok({ text, done: true });
-      }
-      text += translated.text;
-    }
-    if (batch.type === 'end' && text === '') return err(broken('the stream ended before its first event'));
+type First = { readonly text: string; readonly end: RunEnd | null };
+
+/** Reads until the engine has said something for the client, or failed; comments and empty chunks do not count. */
+async function readFirst(reader: EventReader, translator: StreamTranslator): Promise<Result<First, AttemptFault>> {
+  for (;;) {
+    const { text, end } = translateBatch(await reader.read(), translator);
+    if (text !== '') return ok({ text, end });
+    if (end?.type === 'failed') return err(toAttemptFault(end));
+    if (end !== null) return err(broken('[DONE] and nothing else'));
   }
-  return ok({ text, done: false });
 }
 
 async function attemptJson(call: UpstreamCall, backend: Backend): Promise<Result<OpenedJson, AttemptFault>> {

@@ -1,13 +1,13 @@
 // Moves a stream from the engine to the client: translates each batch, writes whole events only, comments in silence,
 // and ends it in one of three ways, once (SPEC §7). The plain pump; what the client's bytes are is the translator's work.
 
-import { type GatewayError, type UpstreamFailure } from '../core/errors.ts';
+import { type GatewayError } from '../core/errors.ts';
 import { type Result } from '../core/result.ts';
 import { type StreamTranslator, type UpstreamFault } from '../openai/endpoint.ts';
-import { type Batch } from './event-reader.ts';
 import { type OpenedStream } from './open-upstream.ts';
 import { type Settings } from './ports.ts';
-import { type Run, type RunEnd } from './run.ts';
+import { buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
+import { translateBatch } from './translate-batch.ts';
 import { type Rule, startWatch } from './watch.ts';
 
 /** What a relay works with. `opening` may still be waiting for the engine: the client gets comments meanwhile. */
@@ -56,7 +56,7 @@ export async function relayStream(input: RelayInput): Promise<RunEnd> {
   let waitingSinceMs: number | null = null;
   const silence: Rule = {
     dueAtMs: () => (waitingSinceMs === null ? Infinity : waitingSinceMs + settings.silenceDeadlineMs),
-    run: () => halt.halt(failed('upstream_timeout', 'silence')),
+    run: () => halt.halt(buildUpstreamEnd('upstream_timeout', 'silence')),
   };
   const keepAlive: Rule = {
     dueAtMs: () => (client.isBusy() ? Infinity : client.lastWriteMs() + settings.keepAliveMs),
@@ -94,7 +94,7 @@ async function pump(
 ): Promise<RunEnd> {
   const { reader, translator } = opened;
   if (!(await client.write(opened.firstText))) return { type: 'client_gone' };
-  if (opened.done) return { type: 'finished' };
+  if (opened.firstEnd !== null) return opened.firstEnd;
   for (;;) {
     setWaiting(true);
     const batch = await reader.read();
@@ -106,30 +106,6 @@ async function pump(
     if (end !== null) return end;
     if (haltedBy !== null) return haltedBy;
   }
-}
-
-/** One batch as client text, and the end it brings, if any. */
-function translateBatch(
-  batch: Batch,
-  translator: StreamTranslator,
-): { readonly text: string; readonly end: RunEnd | null } {
-  if (batch.type === 'overflow') return { text: '', end: failed('upstream_error', 'an event is too large') };
-  const events = batch.type === 'events' ? batch.events : batch.leftover === null ? [] : [batch.leftover];
-  let text = '';
-  for (const event of events) {
-    const translated = translator.push(event);
-    if (translated.type === 'done') return { text, end: { type: 'finished' } };
-    if (translated.type === 'fault') {
-      return { text, end: { type: 'failed', error: translated.error, detail: translated.detail } };
-    }
-    text += translated.text;
-  }
-  if (batch.type !== 'end') return { text, end: null };
-  if (!batch.broken && translator.isComplete()) return { text, end: { type: 'finished' } };
-  return {
-    text,
-    end: failed('upstream_disconnected', batch.broken ? 'the connection broke' : 'an end without [DONE]'),
-  };
 }
 
 function buildLastText(end: RunEnd, translator: StreamTranslator): string {
@@ -198,9 +174,4 @@ function createClient(input: RelayInput): Client {
     isBusy: () => pending > 0,
     lastWriteMs: () => lastWriteMs,
   };
-}
-
-function failed(failure: UpstreamFailure, detail: string): RunEnd {
-  const error: GatewayError = { kind: 'upstream', failure };
-  return { type: 'failed', error, detail };
 }

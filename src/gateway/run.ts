@@ -1,7 +1,7 @@
 // One admitted request while it runs: what is known of it, how it may end, and the receipt that follows from both.
 // Pure bookkeeping; the relay fills it in, the account is closed with it.
 
-import { type GatewayError } from '../core/errors.ts';
+import { type GatewayError, type UpstreamFailure } from '../core/errors.ts';
 import { toOpenAIError } from '../core/openai-error.ts';
 import { type Reservation } from '../core/ledger-state.ts';
 import { buildReceipt, type Receipt, type ReceiptStatus } from '../core/receipt.ts';
@@ -15,6 +15,11 @@ export type RunEnd =
   | { readonly type: 'finished' }
   | { readonly type: 'failed'; readonly error: GatewayError; readonly detail: string }
   | { readonly type: 'client_gone' };
+
+/** The end of a request whose engine failed it. `detail` is for the log. */
+export function buildUpstreamEnd(failure: UpstreamFailure, detail: string): RunEnd {
+  return { type: 'failed', error: { kind: 'upstream', failure }, detail };
+}
 
 /** What is known so far. */
 export type Run = {

@@ -11,20 +11,16 @@ function toMillionths(decimal: string): bigint {
   return BigInt(whole + part.padEnd(6, '0'));
 }
 
-/** tokens × USD per million, in nano-USD, half up; by long fractions, as one would on paper. */
+/** tokens × USD per million as a fraction over 10^12 USD, then half up to nano-USD by quotient and remainder. */
 function oracle(usage: Usage, rates: Rates): bigint {
-  const parts: readonly (readonly [number, string])[] = [
-    [usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens, rates.input],
-    [usage.cached_input_tokens, rates.cached_input],
-    [usage.cache_write_tokens, rates.cache_write],
-    [usage.output_tokens, rates.output],
-  ];
-  let usdOver1e12 = 0n;
-  for (const [tokens, rate] of parts) usdOver1e12 += BigInt(tokens) * toMillionths(rate);
-  const nanoTimesTwo = (usdOver1e12 * 2n * 10n ** 9n) / 10n ** 12n;
-  const exactTwice = (nanoTimesTwo * 10n ** 12n) / (2n * 10n ** 9n) === usdOver1e12;
-  const floor = nanoTimesTwo / 2n;
-  return nanoTimesTwo % 2n === 1n || (exactTwice && nanoTimesTwo % 2n === 1n) ? floor + 1n : floor;
+  const plain = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens;
+  const numerator =
+    BigInt(plain) * toMillionths(rates.input) +
+    BigInt(usage.cached_input_tokens) * toMillionths(rates.cached_input) +
+    BigInt(usage.cache_write_tokens) * toMillionths(rates.cache_write) +
+    BigInt(usage.output_tokens) * toMillionths(rates.output);
+  const [nano, rest] = [numerator / 1000n, numerator % 1000n];
+  return rest * 2n >= 1000n ? nano + 1n : nano;
 }
 
 function randomRate(random: SeededRandom): string {

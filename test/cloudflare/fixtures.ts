@@ -1,0 +1,137 @@
+// What the tests inside workerd have in common: keys, workspaces and a catalog in the real KV, the tables in the real
+// D1, and calls through the Worker's own door.
+
+import { applyD1Migrations } from 'cloudflare:test';
+import { env, exports } from 'cloudflare:workers';
+
+/** Steps and answers the scripted engine understands. */
+export type EngineScript = {
+  readonly throw?: true;
+  readonly status?: number;
+  readonly body?: string;
+  readonly json?: unknown;
+  readonly stream?: readonly Record<string, unknown>[];
+};
+
+const SECRET = 'workerd-test-secret-not-for-use-anywhere-00';
+
+/** A chat body with a script for the engine. */
+export function chat(fields: Record<string, unknown> = {}, script?: EngineScript): string {
+  return JSON.stringify({
+    model: 'test-model',
+    messages: [{ role: 'user', content: 'Hello' }],
+    ...(script === undefined ? {} : { x_script: script }),
+    ...fields,
+  });
+}
+
+/** Puts the tables and a catalog in place. */
+export async function prepare(): Promise<void> {
+  await applyD1Migrations(env.DB, env.TEST_MIGRATIONS);
+  await env.CATALOG.put('catalog', JSON.stringify(CATALOG));
+}
+
+/** Puts a key and its workspace into KV and returns the token. Every id of its own: isolates remember entries. */
+export async function addKey(
+  id: string,
+  key: Record<string, unknown> = {},
+  workspace: Record<string, unknown> = {},
+): Promise<string> {
+  const token = `tp_${id}_${SECRET}`;
+  const workspaceId = typeof key['workspace'] === 'string' ? key['workspace'] : `ws-${id}`;
+  await env.KEYS.put(`workspace:${workspaceId}`, JSON.stringify(workspace));
+  await env.KEYS.put(`key:${id}`, JSON.stringify({ workspace: workspaceId, hash: await hash(token), ...key }));
+  return token;
+}
+
+/** The hash of a token as a key entry has it. */
+export async function hash(token: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));
+  const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `sha256:${hex}`;
+}
+
+/** Posts to an inference endpoint. */
+export async function post(
+  token: string | null,
+  body: BodyInit,
+  headers: Record<string, string> = {},
+  path = '/v1/chat/completions',
+): Promise<Response> {
+  return exports.default.fetch(`https://turnpike.test${path}`, {
+    method: 'POST',
+    body,
+    headers: {
+      'content-type': 'application/json',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+  });
+}
+
+/** Reads with a key. */
+export async function get(token: string | null, path: string): Promise<Response> {
+  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
+  return exports.default.fetch(`https://turnpike.test${path}`, { headers });
+}
+
+/** The envelope of an error answer. */
+export async function readError(response: Response): Promise<Record<string, unknown>> {
+  const { error } = await response.json<{ error: Record<string, unknown> }>();
+  return error;
+}
+
+/** The data lines of a stream. */
+export async function readEvents(response: Response): Promise<string[]> {
+  const text = await response.text();
+  return text
+    .split('\n\n')
+    .filter((block) => block.startsWith('data: '))
+    .map((block) => block.slice('data: '.length));
+}
+
+/** The receipt of an answer, once it has the awaited status. */
+export async function readReceipt(
+  token: string,
+  response: Response,
+  status?: string,
+): Promise<Record<string, unknown>> {
+  const id = response.headers.get('x-request-id') ?? '';
+  for (let tries = 0; ; tries += 1) {
+    const answer = await get(token, `/v1/receipts/${id}`);
+    const receipt = await answer.json<Record<string, unknown>>();
+    const done = status === undefined ? receipt['status'] !== 'in_progress' : receipt['status'] === status;
+    if ((answer.status === 200 && done) || tries > 40) return receipt;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** What the engine got for an answer's request. */
+export async function readRecorded(
+  response: Response,
+): Promise<{ path: string; text: string; headers: Record<string, string>; aborted: boolean } | null> {
+  const id = response.headers.get('x-request-id') ?? '';
+  return (await env.UPSTREAM_1.fetch(`https://engine.test/recorded/${id}`)).json();
+}
+
+const backend = { binding: 'UPSTREAM_1', upstream_model: 'engine-model', engine: 'vllm' };
+const CATALOG = {
+  version: 1,
+  models: {
+    'test-model': {
+      owned_by: 'acme',
+      created: 1789516800,
+      aliases: ['test-alias'],
+      context_length: 4096,
+      max_output_tokens: 1024,
+      pricing: { input: '0.15', cached_input: '0.075', output: '0.60' },
+      backends: [backend],
+      revisions: { '2026-11-01': { backends: [{ ...backend, upstream_model: 'engine-model-2026-11-01' }] } },
+    },
+    'unlimited-model': { backends: [backend] },
+    'on-request': { preset: 'springboards', backends: [backend] },
+    'completions-only': { endpoints: ['/v1/completions'], backends: [backend] },
+    private: { visibility: ['ws-owner'], backends: [backend] },
+    broken: { backends: [{ binding: 'UPSTREAM_9', upstream_model: 'x', engine: 'vllm' }] },
+  },
+};

@@ -1,0 +1,78 @@
+// An engine that does as the request says, behind the same kind of binding as a bridge: the body's `x_script` is a list
+// of steps. It remembers what it got by x-request-id, under /recorded/<id>. Not an engine's behaviour, only its seat.
+
+import { WorkerEntrypoint } from 'cloudflare:workers';
+
+const recorded = new Map();
+
+const HAPPY_STREAM = [
+  { json: { choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }] } },
+  { json: { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] } },
+  { json: { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] } },
+  { json: { choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } } },
+  { data: '[DONE]' },
+];
+const HAPPY_ANSWER = {
+  id: 'chatcmpl-engine',
+  object: 'chat.completion',
+  created: 1789516800,
+  model: 'engine-model',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+};
+
+export class Bridge extends WorkerEntrypoint {
+  async fetch(request) {
+    const url = new URL(request.url);
+    if (url.pathname.startsWith('/recorded/')) {
+      return Response.json(recorded.get(url.pathname.slice('/recorded/'.length)) ?? null);
+    }
+    const text = await request.text();
+    const body = JSON.parse(text);
+    const record = { path: url.pathname, text, headers: Object.fromEntries(request.headers), aborted: false };
+    recorded.set(request.headers.get('x-request-id'), record);
+    request.signal.addEventListener('abort', () => {
+      record.aborted = true;
+    });
+    const script = body.x_script ?? {};
+    if (script.throw) throw new Error('connection refused');
+    if (script.status) {
+      return new Response(script.body ?? '', { status: script.status, headers: script.headers ?? {} });
+    }
+    if (script.json) return Response.json(script.json);
+    if (!body.stream) return Response.json(HAPPY_ANSWER);
+    return new Response(play(script.stream ?? HAPPY_STREAM, record), {
+      headers: { 'content-type': 'text/event-stream' },
+    });
+  }
+}
+
+export default { fetch: () => new Response(null, { status: 404 }) };
+
+/** Steps: {json} an event with the common members, {data} a raw data line, {raw} bytes, {wait} ms, {cut} breaks off. */
+function play(steps, record) {
+  const encoder = new TextEncoder();
+  let at = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      const step = steps[at];
+      at += 1;
+      if (step === undefined) return controller.close();
+      if (step.wait !== undefined) await new Promise((resolve) => setTimeout(resolve, step.wait));
+      if (step.cut) return controller.error(new Error('cut'));
+      const common = {
+        id: 'chatcmpl-engine',
+        object: 'chat.completion.chunk',
+        created: 1789516800,
+        model: 'engine-model',
+      };
+      if (step.json) controller.enqueue(encoder.encode(`data: ${JSON.stringify({ ...common, ...step.json })}\n\n`));
+      if (step.data) controller.enqueue(encoder.encode(`data: ${step.data}\n\n`));
+      if (step.raw) controller.enqueue(encoder.encode(step.raw));
+      if (step.wait !== undefined && !step.json && !step.data && !step.raw) return this.pull(controller);
+    },
+    cancel() {
+      record.aborted = true;
+    },
+  });
+}

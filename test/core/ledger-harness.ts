@@ -1,0 +1,69 @@
+// A ledger with a clock and a store, driven as the Durable Object drives it: load what was closed, apply, save.
+
+import {
+  applyCommand,
+  type ClosedReceipt,
+  createLedgerState,
+  expireLeases,
+  type LedgerCommand,
+  type LedgerDecision,
+  type LedgerState,
+} from '../../src/core/ledger-state.ts';
+import { drainBucket, EMPTY_BUCKET } from '../../src/core/token-bucket.ts';
+import { buildReservation, type ReservationOptions } from './build-reservation.ts';
+
+export type LedgerHarness = {
+  readonly state: LedgerState;
+  readonly store: Map<string, ClosedReceipt>;
+  /** Every closing there was, in order. */
+  readonly closings: ClosedReceipt[];
+  readonly apply: (command: LedgerCommand, nowMs: number) => LedgerDecision;
+  readonly expire: (nowMs: number) => void;
+};
+
+/** An empty ledger. */
+export function createLedgerHarness(): LedgerHarness {
+  const state = createLedgerState();
+  const store = new Map<string, ClosedReceipt>();
+  const closings: ClosedReceipt[] = [];
+  function save(closed: readonly ClosedReceipt[]): void {
+    for (const closing of closed) {
+      closings.push(closing);
+      const known = store.get(closing.receipt.id);
+      if (known === undefined || closing.rev > known.rev) store.set(closing.receipt.id, closing);
+    }
+  }
+  return {
+    state,
+    store,
+    closings,
+    apply(command, nowMs) {
+      const id = command.type === 'release' ? command.id : command.reservation.receipt.id;
+      // The reducer expires leases first, so a receipt it closes in this very call is not in the store yet.
+      save(expireLeases(state, nowMs).closed);
+      const outcome = applyCommand(state, command, nowMs, state.open.has(id) ? null : (store.get(id) ?? null));
+      save(outcome.closed);
+      return outcome.decision;
+    },
+    expire: (nowMs) => save(expireLeases(state, nowMs).closed),
+  };
+}
+
+/** What is used of a scope's buckets now, in whole requests and tokens (fractions kept), and in flight. */
+export function readUse(
+  state: LedgerState,
+  scope: string,
+  limits: { readonly rpm: number | null; readonly tpm: number | null },
+): { readonly requests: number; readonly tokens: number; readonly inFlight: number } {
+  const use = state.scopes.get(scope);
+  return {
+    requests: drainBucket(use?.requests ?? EMPTY_BUCKET, limits.rpm, state.nowMs).usedUnits / 60_000,
+    tokens: drainBucket(use?.tokens ?? EMPTY_BUCKET, limits.tpm, state.nowMs).usedUnits / 60_000,
+    inFlight: use?.inFlight ?? 0,
+  };
+}
+
+/** A command about one reservation. */
+export function command(type: 'reserve' | 'renew' | 'settle', options: ReservationOptions = {}): LedgerCommand {
+  return { type, reservation: buildReservation({ ...(type === 'settle' ? { status: 'completed' } : {}), ...options }) };
+}
