@@ -4,14 +4,14 @@
 import * as z from 'zod';
 import { fillLimits, type Limits, limitsSchema } from '../core/api-key.ts';
 import { type Settings } from '../gateway/ports.ts';
-import { type Ledger } from './ledger-object.ts';
+import { type LedgerRpc } from './ledger-call.ts';
 
 /** Bindings of the gateway Worker (wrangler.toml); backends are further service bindings of any name. */
 export type Env = {
   readonly KEYS: KVNamespace;
   readonly CATALOG: KVNamespace;
   readonly DB: D1Database;
-  readonly LEDGER: DurableObjectNamespace<Ledger>;
+  readonly LEDGER: DurableObjectNamespace<LedgerRpc>;
 };
 
 /** Vars in milliseconds with their defaults; the README's table is made from these. */

@@ -1,6 +1,7 @@
 // What crosses between the gateway and a ledger object: one object with a version. An object keeps its code for minutes
 // after a deploy, so a ledger accepts the version before its own too (SPEC §11).
 
+import { type Receipt } from '../core/receipt.ts';
 import { type LedgerCommand, type LedgerDecision } from '../core/ledger-state.ts';
 
 /** The version this code speaks. It goes up when a field is read that older callers do not send. */
@@ -11,3 +12,9 @@ export type LedgerCall = { readonly v: typeof LEDGER_CALL_VERSION; readonly comm
 
 /** The ledger's answer to a call. */
 export type LedgerReply = { readonly v: typeof LEDGER_CALL_VERSION; readonly decision: LedgerDecision };
+
+/** What a ledger object answers to. */
+export type LedgerRpc = Rpc.DurableObjectBranded & {
+  readonly call: (call: LedgerCall) => Promise<LedgerReply>;
+  readonly findReceipt: (id: string) => Receipt | null;
+};

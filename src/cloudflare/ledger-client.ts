@@ -6,8 +6,7 @@ import { type LedgerCommand, type LedgerDecision } from '../core/ledger-state.ts
 import { err, ok } from '../core/result.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type Ledger, type LogEntry } from '../gateway/ports.ts';
-import { LEDGER_CALL_VERSION } from './ledger-call.ts';
-import { type Ledger as LedgerObject } from './ledger-object.ts';
+import { LEDGER_CALL_VERSION, type LedgerRpc } from './ledger-call.ts';
 
 const UNAVAILABLE: GatewayError = { kind: 'limiter_unavailable' };
 const LOCATIONS: Readonly<Record<string, DurableObjectLocationHint>> = {
@@ -24,11 +23,11 @@ const LOCATIONS: Readonly<Record<string, DurableObjectLocationHint>> = {
 
 /** The ledger port over a Durable Object namespace: one object per workspace. */
 export function createLedgerClient(
-  namespace: DurableObjectNamespace<LedgerObject>,
+  namespace: DurableObjectNamespace<LedgerRpc>,
   deadlineMs: number,
   log: (entry: LogEntry) => void,
 ): Ledger {
-  const open = (workspace: string, location: string | null): DurableObjectStub<LedgerObject> => {
+  const open = (workspace: string, location: string | null): DurableObjectStub<LedgerRpc> => {
     const hint = location === null ? undefined : LOCATIONS[location];
     return namespace.getByName(workspace, hint === undefined ? {} : { locationHint: hint });
   };

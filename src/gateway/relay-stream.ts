@@ -94,7 +94,7 @@ async function pump(
 ): Promise<RunEnd> {
   const { reader, translator } = opened;
   if (!(await client.write(opened.firstText))) return { type: 'client_gone' };
-  if (opened.firstEnd !== null) return opened.firstEnd;
+  if (opened.firstEnd !== null) return toMidstreamEnd(opened.firstEnd);
   for (;;) {
     setWaiting(true);
     const batch = await reader.read();
@@ -103,9 +103,15 @@ async function pump(
     if (haltedBy !== null && batch.type !== 'events') return haltedBy;
     const { text, end } = translateBatch(batch, translator);
     if (text !== '' && !(await client.write(text))) return { type: 'client_gone' };
-    if (end !== null) return end;
+    if (end !== null) return toMidstreamEnd(end);
     if (haltedBy !== null) return haltedBy;
   }
+}
+
+/** Once the client has seen text, an engine's refusal of the request is a failure of the engine. */
+function toMidstreamEnd(end: RunEnd): RunEnd {
+  if (end.type !== 'failed' || end.error.kind === 'upstream') return end;
+  return buildUpstreamEnd('upstream_error', end.detail);
 }
 
 function buildLastText(end: RunEnd, translator: StreamTranslator): string {

@@ -106,6 +106,6 @@ function estimateOutput(choices: readonly Choice[]): number {
 function garbage(text: string): UpstreamFault {
   return {
     error: { kind: 'upstream', failure: 'upstream_error' },
-    detail: `no completion in the answer: ${text.slice(0, 200)}`,
+    detail: `no completion in an answer of ${text.length} characters`,
   };
 }

@@ -3,7 +3,7 @@
 
 import { type GatewayError } from '../core/errors.ts';
 import { type Model } from '../core/model-catalog.ts';
-import { type ChatFields } from './chat-request.ts';
+import { type ChatFields } from './chat-fields.ts';
 import { parameterError } from './parameter-error.ts';
 
 /** The first capability that is needed and absent, or a choice that contradicts itself; null when all is well. */

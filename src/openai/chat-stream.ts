@@ -139,6 +139,6 @@ function readAbort(chunk: JsonObject): { readonly error: GatewayError; readonly 
 }
 
 function toGarbage(data: string): Translated {
-  const detail = `an event that is no JSON object: ${data.slice(0, 200)}`;
+  const detail = `an event of ${data.length} characters that is no JSON object`;
   return { type: 'fault', error: { kind: 'upstream', failure: 'upstream_error' }, detail };
 }

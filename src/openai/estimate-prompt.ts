@@ -1,7 +1,7 @@
 // Estimates a prompt's tokens for the token bucket, before any engine has counted them (SPEC §5). Four bytes of UTF-8 a
 // token and some for the template: close for most text, and corrected by the engine's count when the request settles.
 
-import { type ChatFields } from './chat-request.ts';
+import { type ChatFields } from './chat-fields.ts';
 
 const BYTES_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;

@@ -6,7 +6,8 @@ import { isObject, parseJsonObject, readObject, readText } from '../core/json-re
 import { type UpstreamFault } from './endpoint.ts';
 
 const MESSAGE_MAX = 500;
-const DETAIL_MAX = 2000;
+/** Of an engine's error only its kind goes to the log: the text may repeat the prompt. */
+const KIND_MAX = 64;
 const CONTEXT_OVERFLOW =
   /maximum context length|context (size|window|length)|exceed_context_size|inputs.{0,3} tokens.{0,3}\+ .{0,3}max_new_tokens/i;
 const ADDRESS = /\b(?:[a-z][a-z0-9+.-]*:\/\/\S+|(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\/(?:[\w.-]+\/)+[\w.-]+)/gi;
@@ -17,8 +18,8 @@ const ADDRESS = /\b(?:[a-z][a-z0-9+.-]*:\/\/\S+|(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?
  * @param contextParam The request field that a context overflow is blamed on: messages, prompt or input.
  */
 export function readUpstreamStatus(status: number, text: string, contextParam: string): UpstreamFault {
-  const detail = `status ${status}: ${text.slice(0, DETAIL_MAX)}`;
   const said = readMessage(text);
+  const detail = `status ${status}${said.kind === '' ? '' : ` (${said.kind.slice(0, KIND_MAX)})`}`;
   if (status === 400 || status === 422) return { error: toRejection(said, contextParam), detail };
   return { error: { kind: 'upstream', failure: toFailure(status) }, detail };
 }
@@ -40,7 +41,7 @@ export function readEmbeddedError(
   return readUpstreamStatus(CONTEXT_OVERFLOW.test(text) ? 400 : status, text, contextParam);
 }
 
-type Said = { readonly message: string; readonly param: string | null };
+type Said = { readonly message: string; readonly param: string | null; readonly kind: string };
 
 function toRejection(said: Said, contextParam: string): GatewayError {
   const message = said.message.replace(ADDRESS, '…').slice(0, MESSAGE_MAX);
@@ -64,7 +65,7 @@ function toFailure(status: number): UpstreamFailure {
 /** {error:{message}} · {error:"…"} · {object:"error",message} · {detail:"…"} · {detail:[{loc,msg}]} · {message} · text. */
 function readMessage(text: string): Said {
   const body = parseJsonObject(text);
-  if (body === null) return { message: text.trimStart().startsWith('<') ? '' : text, param: null };
+  if (body === null) return { message: text.trimStart().startsWith('<') ? '' : text, param: null, kind: '' };
   const error = isObject(body['error']) ? body['error'] : body;
   const detail = body['detail'];
   const first: unknown = Array.isArray(detail) ? detail[0] : undefined;
@@ -72,5 +73,9 @@ function readMessage(text: string): Said {
     readText(error['message']) || readText(body['error']) || readText(detail) || readText(readObject(first)['msg']);
   const kind = readText(error['type']);
   const param = readText(error['param']);
-  return { message: kind === 'exceed_context_size_error' ? `${kind}: ${message}` : message, param: param || null };
+  return {
+    message: kind === 'exceed_context_size_error' ? `${kind}: ${message}` : message,
+    param: param || null,
+    kind,
+  };
 }

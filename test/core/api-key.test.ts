@@ -74,10 +74,30 @@ describe('checkApiKey', () => {
     ['key disabled', { disabled: true }, {}, false],
     ['key disabled: false', { disabled: false }, {}, true],
     ['workspace disabled', {}, { disabled: true }, false],
-    ['rotated, in grace', { hash: `sha256:${OTHER_HASH}`, previous: { hash: `sha256:${HASH}`, expires_at: soon } }, {}, true],
-    ['rotated, grace over', { hash: `sha256:${OTHER_HASH}`, previous: { hash: `sha256:${HASH}`, expires_at: past } }, {}, false],
-    ['rotated, in grace, key expired', { hash: `sha256:${OTHER_HASH}`, expires_at: past, previous: { hash: `sha256:${HASH}`, expires_at: soon } }, {}, false],
-    ['previous of another token', { hash: `sha256:${OTHER_HASH}`, previous: { hash: `sha256:${OTHER_HASH}`, expires_at: soon } }, {}, false],
+    [
+      'rotated, in grace',
+      { hash: `sha256:${OTHER_HASH}`, previous: { hash: `sha256:${HASH}`, expires_at: soon } },
+      {},
+      true,
+    ],
+    [
+      'rotated, grace over',
+      { hash: `sha256:${OTHER_HASH}`, previous: { hash: `sha256:${HASH}`, expires_at: past } },
+      {},
+      false,
+    ],
+    [
+      'rotated, in grace, key expired',
+      { hash: `sha256:${OTHER_HASH}`, expires_at: past, previous: { hash: `sha256:${HASH}`, expires_at: soon } },
+      {},
+      false,
+    ],
+    [
+      'previous of another token',
+      { hash: `sha256:${OTHER_HASH}`, previous: { hash: `sha256:${OTHER_HASH}`, expires_at: soon } },
+      {},
+      false,
+    ],
     ['current hash, old grace', { previous: { hash: `sha256:${OTHER_HASH}`, expires_at: past } }, {}, true],
   ])('§2 %s', (_name, key, workspace, admitted) => {
     expect(checkApiKey(record(key, workspace), HASH, NOW).ok).toBe(admitted);
@@ -89,7 +109,8 @@ describe('checkApiKey', () => {
       const other = digits.with(at, digits[at] === '0' ? '1' : '0').join('');
       expect(checkApiKey(record(), other, NOW).ok, `digit ${at}`).toBe(false);
     }
-    for (const hash of ['', HASH.slice(1), `${HASH}0`, HASH + HASH]) expect(checkApiKey(record(), hash, NOW).ok).toBe(false);
+    for (const hash of ['', HASH.slice(1), `${HASH}0`, HASH + HASH])
+      expect(checkApiKey(record(), hash, NOW).ok).toBe(false);
   });
 
   test('§3 every refusal reads the same, an unknown id too: no oracle', () => {

@@ -39,7 +39,8 @@ describe('§3 refused as invalid_json', () => {
   ])('%s', (_name, body) => {
     const result = parse(body);
     expect(result).toMatchObject({ ok: false, error: { kind: 'invalid_json' } });
-    if (!result.ok && result.error.kind === 'invalid_json') expect(result.error.reason).toMatch(/^The JSON|^The body|^We could/);
+    if (!result.ok && result.error.kind === 'invalid_json')
+      expect(result.error.reason).toMatch(/^The JSON|^The body|^We could/);
   });
 });
 

@@ -18,7 +18,8 @@ function edit(text: string, ...changes: readonly Change[]): string {
 }
 
 describe('editMembers', () => {
-  const odd = '{"seed":9007199254740993 ,\t"x":1e400,\r\n "y" : 1.0,"s":"\\u0041\\/\\n🙂\\ud83d", "n":-0 ,"e":{ }, "m":"a"}';
+  const odd =
+    '{"seed":9007199254740993 ,\t"x":1e400,\r\n "y" : 1.0,"s":"\\u0041\\/\\n🙂\\ud83d", "n":-0 ,"e":{ }, "m":"a"}';
   test.each<[string, readonly Change[], string]>([
     ['nothing', [], odd],
     ['a value set', [['m', '"b"']], odd.replace('"a"', '"b"')],
@@ -27,7 +28,15 @@ describe('editMembers', () => {
     ['the first removed', [['seed', null]], odd.replace('"seed":9007199254740993 ,', '')],
     ['one in the middle removed', [['x', null]], odd.replace('\t"x":1e400,', '')],
     ['one added', [['k', 'true']], odd.replace(/}$/, ',"k":true}')],
-    ['set, removed and added at once', [['m', '1'], ['n', null], ['k', '[]']], odd.replace(' "n":-0 ,', '').replace('"a"', '1').replace(/}$/, ',"k":[]}')],
+    [
+      'set, removed and added at once',
+      [
+        ['m', '1'],
+        ['n', null],
+        ['k', '[]'],
+      ],
+      odd.replace(' "n":-0 ,', '').replace('"a"', '1').replace(/}$/, ',"k":[]}'),
+    ],
     ['an absent one removed', [['zz', null]], odd],
   ])('§4 untouched bytes stay to the letter: %s', (_name, changes, expected) => {
     expect(edit(odd, ...changes)).toBe(expected);
@@ -35,12 +44,60 @@ describe('editMembers', () => {
 
   test.each<[string, string, readonly Change[], string]>([
     ['the only one removed', '{"a":1}', [['a', null]], '{}'],
-    ['the only one replaced by another', ' { "a" : 1 } ', [['a', null], ['b', '2']], ' {"b":2} '],
-    ['first two removed', '{"a":1,"b":2,"c":3}', [['a', null], ['b', null]], '{"c":3}'],
-    ['adjacent in the middle removed', '{"a":1,"b":2,"c":3,"d":4}', [['b', null], ['c', null]], '{"a":1,"d":4}'],
-    ['last two removed', '{"a":1, "b":2, "c":3}', [['b', null], ['c', null]], '{"a":1}'],
-    ['every other one removed', '{"a":1,"b":2,"c":3}', [['a', null], ['c', null]], '{"b":2}'],
-    ['all removed', '{ "a":1 , "b":2 }', [['a', null], ['b', null]], '{}'],
+    [
+      'the only one replaced by another',
+      ' { "a" : 1 } ',
+      [
+        ['a', null],
+        ['b', '2'],
+      ],
+      ' {"b":2} ',
+    ],
+    [
+      'first two removed',
+      '{"a":1,"b":2,"c":3}',
+      [
+        ['a', null],
+        ['b', null],
+      ],
+      '{"c":3}',
+    ],
+    [
+      'adjacent in the middle removed',
+      '{"a":1,"b":2,"c":3,"d":4}',
+      [
+        ['b', null],
+        ['c', null],
+      ],
+      '{"a":1,"d":4}',
+    ],
+    [
+      'last two removed',
+      '{"a":1, "b":2, "c":3}',
+      [
+        ['b', null],
+        ['c', null],
+      ],
+      '{"a":1}',
+    ],
+    [
+      'every other one removed',
+      '{"a":1,"b":2,"c":3}',
+      [
+        ['a', null],
+        ['c', null],
+      ],
+      '{"b":2}',
+    ],
+    [
+      'all removed',
+      '{ "a":1 , "b":2 }',
+      [
+        ['a', null],
+        ['b', null],
+      ],
+      '{}',
+    ],
     ['added to an empty object', '{ }', [['a', '1']], '{"a":1 }'],
     ['an escaped key', '{"mod\\u0065l":"x","b":1}', [['model', '"y"']], '{"mod\\u0065l":"y","b":1}'],
     ['an escaped key removed', '{"mod\\u0065l":"x","b":1}', [['model', null]], '{"b":1}'],
@@ -49,9 +106,19 @@ describe('editMembers', () => {
     ['__proto__', '{"__proto__":{"a":1},"b":2}', [['__proto__', null]], '{"b":2}'],
     ['a name of Object.prototype is not there', '{"b":2}', [['constructor', '1']], '{"b":2,"constructor":1}'],
     ['an empty key', '{"":1,"b":2}', [['', '3']], '{"":3,"b":2}'],
-    ['commas, braces and quotes inside a string', '{"a":"},{\\"b\\":[","b":1}', [['b', '2']], '{"a":"},{\\"b\\":[","b":2}'],
+    [
+      'commas, braces and quotes inside a string',
+      '{"a":"},{\\"b\\":[","b":1}',
+      [['b', '2']],
+      '{"a":"},{\\"b\\":[","b":2}',
+    ],
     ['a backslash before the closing quote', '{"a":"\\\\","b":1}', [['b', '2']], '{"a":"\\\\","b":2}'],
-    ['nested members of the same name', '{"o":{"a":1},"l":[{"a":2}],"a":3}', [['a', null]], '{"o":{"a":1},"l":[{"a":2}]}'],
+    [
+      'nested members of the same name',
+      '{"o":{"a":1},"l":[{"a":2}],"a":3}',
+      [['a', null]],
+      '{"o":{"a":1},"l":[{"a":2}]}',
+    ],
   ])('§4 %s', (_name, text, changes, expected) => {
     expect(edit(text, ...changes)).toBe(expected);
   });
@@ -69,7 +136,10 @@ describe('editMembers', () => {
       const kept = members.filter(([key]) => changes.get(key) !== null);
       const added = [...changes].filter(([key, value]) => value !== null && !members.some(([name]) => name === key));
       const expected = [...kept.map(([key, value]) => [key, changes.get(key) ?? value]), ...added];
-      const actual = readJsonPieces(edited, 0).map((piece) => [piece.key, edited.slice(piece.valueStart, piece.valueEnd)]);
+      const actual = readJsonPieces(edited, 0).map((piece) => [
+        piece.key,
+        edited.slice(piece.valueStart, piece.valueEnd),
+      ]);
       if (JSON.stringify(actual) !== JSON.stringify(expected)) expect.fail(`seed ${seed}: ${text} → ${edited}`);
       expect(() => JSON.parse(edited) as unknown).not.toThrow();
     }
@@ -82,17 +152,36 @@ function space(random: SeededRandom): string {
 
 function object(random: SeededRandom, members: readonly (readonly [string, string])[]): string {
   const texts = members.map(
-    ([key, value]) => `${space(random)}"${random.chance(0.2) ? key.replace('k', '\\u006b') : key}"${space(random)}:${space(random)}${value}${space(random)}`,
+    ([key, value]) =>
+      `${space(random)}"${random.chance(0.2) ? key.replace('k', '\\u006b') : key}"${space(random)}:${space(random)}${value}${space(random)}`,
   );
   return `{${texts.join(',') || space(random)}}`;
 }
 
 function randomValue(random: SeededRandom, depth: number): string {
-  const scalars = ['0', '-0.0', '1E+2', '9007199254740993', '1e400', 'true', 'null', '""', '"\\\\"', '"\\""', '"},"', '"\\ud800"', '"é🙂"', '"__proto__"'];
+  const scalars = [
+    '0',
+    '-0.0',
+    '1E+2',
+    '9007199254740993',
+    '1e400',
+    'true',
+    'null',
+    '""',
+    '"\\\\"',
+    '"\\""',
+    '"},"',
+    '"\\ud800"',
+    '"é🙂"',
+    '"__proto__"',
+  ];
   if (depth === 0 || random.chance(0.6)) return random.pick(scalars);
   const values = Array.from({ length: random.int(0, 3) }, () => randomValue(random, depth - 1));
   if (random.chance(0.5)) return `[${values.map((value) => space(random) + value).join(',')}]`;
-  return object(random, values.map((value, at) => [`k${at}`, value]));
+  return object(
+    random,
+    values.map((value, at) => [`k${at}`, value]),
+  );
 }
 
 describe('readJsonPieces', () => {
@@ -143,7 +232,10 @@ describe('cost', () => {
     ['one string of escaped quotes', (bytes) => `{"a":"${'\\"'.repeat(bytes / 2)}","b":1}`],
     ['odd runs of backslashes before quotes', (bytes) => `{"a":"${'\\\\\\\\\\\\\\"'.repeat(bytes / 8)}","b":1}`],
     ['many strings that end in backslashes', (bytes) => `{"a":[${'"\\\\\\\\",'.repeat(bytes / 7)}1],"b":1}`],
-    ['many members', (bytes) => `{${Array.from({ length: bytes / 16 }, (_, at) => `"k${at}":"\\\\"`).join(',')},"b":1}`],
+    [
+      'many members',
+      (bytes) => `{${Array.from({ length: bytes / 16 }, (_, at) => `"k${at}":"\\\\"`).join(',')},"b":1}`,
+    ],
     ['white space', (bytes) => `{"a":${' '.repeat(bytes)}1,"b":1}`],
   ])('§10 linear, %s: five times the bytes, at most about five times the work', (_name, build) => {
     const [small, large] = [MIB, 5 * MIB].map((bytes) => {

@@ -151,7 +151,12 @@ describe('a faulty entry', () => {
 
   test.each<[string, object, readonly string[], readonly string[]]>([
     ['alias and id', { a: { aliases: ['b'], backends }, b: { backends }, c: { backends } }, ['a', 'b'], ['c']],
-    ['alias and alias', { a: { aliases: ['x'], backends }, b: { aliases: ['x'], backends }, c: { backends } }, ['a', 'b', 'x'], ['c']],
+    [
+      'alias and alias',
+      { a: { aliases: ['x'], backends }, b: { aliases: ['x'], backends }, c: { backends } },
+      ['a', 'b', 'x'],
+      ['c'],
+    ],
     ['an alias that repeats its own id', { a: { aliases: ['a', 'x', 'x'], backends } }, [], ['a', 'x']],
   ])('§2 a clash of ids or aliases is an error of all who claim the name: %s', (_name, models, faulty, sound) => {
     const catalog = parse(models);
@@ -208,22 +213,56 @@ describe('an entry’s fields', () => {
   test('§2 the example of the specification parses whole', () => {
     const catalog = parse({
       'support-agent': {
-        owned_by: 'acme', created: 1789516800, visibility: 'public', aliases: ['support'], preset: 'boardwalk', policy: {},
-        endpoints: ['/v1/chat/completions', '/v1/completions', '/v1/responses'], context_length: 32768, max_output_tokens: 8192,
-        capabilities: { tools: true, tool_choice_required: true, parallel_tool_calls: true, strict_tools: true, response_formats: ['text', 'json_object', 'json_schema'], logprobs: true, images: false, echo: true, suffix: false },
-        reasoning: { control: 'chat_template_kwargs', kwarg: 'enable_thinking', levels: ['none', 'low', 'medium', 'high'] },
-        responses: 'translate', responses_lenient: false, responses_done: false, lane: 'exact', running_counts: true, upstream_stream: false,
+        owned_by: 'acme',
+        created: 1789516800,
+        visibility: 'public',
+        aliases: ['support'],
+        preset: 'boardwalk',
+        policy: {},
+        endpoints: ['/v1/chat/completions', '/v1/completions', '/v1/responses'],
+        context_length: 32768,
+        max_output_tokens: 8192,
+        capabilities: {
+          tools: true,
+          tool_choice_required: true,
+          parallel_tool_calls: true,
+          strict_tools: true,
+          response_formats: ['text', 'json_object', 'json_schema'],
+          logprobs: true,
+          images: false,
+          echo: true,
+          suffix: false,
+        },
+        reasoning: {
+          control: 'chat_template_kwargs',
+          kwarg: 'enable_thinking',
+          levels: ['none', 'low', 'medium', 'high'],
+        },
+        responses: 'translate',
+        responses_lenient: false,
+        responses_done: false,
+        lane: 'exact',
+        running_counts: true,
+        upstream_stream: false,
         pricing: { input: '0.15', cached_input: '0.075', cache_write: '0.15', output: '0.60' },
         backends: [{ ...BACKEND, weight: 1, developer_role: 'system' }],
         revisions: { '2026-11-01': { backends: [PINNED] } },
       },
     });
     expect(catalog.faulty.size).toBe(0);
-    expect(catalog.models[0]).toMatchObject({ contextLength: 32768, maxOutputTokens: 8192, priced: true, policy: { response_model: 'engine' } });
+    expect(catalog.models[0]).toMatchObject({
+      contextLength: 32768,
+      maxOutputTokens: 8192,
+      priced: true,
+      policy: { response_model: 'engine' },
+    });
   });
 
   test('§9 cache prices that are left out are the input price', () => {
     const catalog = parse({ m: { backends: [BACKEND], context_length: 9, pricing: { input: '2', output: '3' } } });
-    expect(catalog.models[0]).toMatchObject({ priced: true, rates: { input: '2', cached_input: '2', cache_write: '2', output: '3' } });
+    expect(catalog.models[0]).toMatchObject({
+      priced: true,
+      rates: { input: '2', cached_input: '2', cache_write: '2', output: '3' },
+    });
   });
 });

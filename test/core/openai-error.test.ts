@@ -22,16 +22,65 @@ test.each<[GatewayError, number, string, string | null, string | null, Record<st
   [{ kind: 'limiter_unavailable' }, 503, 'server_error', 'limiter_unavailable', null, SOON],
   [{ kind: 'model_not_found', model: 'm' }, 404, INVALID, 'model_not_found', 'model', {}],
   [{ kind: 'invalid_json', reason: 'x' }, 400, INVALID, 'invalid_json', null, {}],
-  [{ kind: 'invalid_parameter', code: 'invalid_type', param: 'messages[0].role', message: 'x' }, 400, INVALID, 'invalid_type', 'messages[0].role', {}],
+  [
+    { kind: 'invalid_parameter', code: 'invalid_type', param: 'messages[0].role', message: 'x' },
+    400,
+    INVALID,
+    'invalid_type',
+    'messages[0].role',
+    {},
+  ],
   [{ kind: 'upstream_rejected', message: 'x', param: 'stop', code: null }, 400, INVALID, null, 'stop', {}],
-  [{ kind: 'rate_limited', bucket: 'requests', ...LIMIT, retryAfterMs: 9816 }, 429, 'requests', 'rate_limit_exceeded', null, { ...RETRY, 'retry-after': '10', 'retry-after-ms': '9816' }],
-  [{ kind: 'rate_limited', bucket: 'tokens', ...LIMIT, retryAfterMs: 90_000 }, 429, 'tokens', 'rate_limit_exceeded', null, { ...RETRY, 'retry-after': '60', 'retry-after-ms': '60000' }],
-  [{ kind: 'concurrency_limited', scope: 'key', limit: 8, used: 8 }, 429, 'requests', 'concurrency_limit_exceeded', null, SOON],
-  [{ kind: 'request_above_bucket', scope: 'key', limit: 8, requested: 9 }, 429, 'tokens', 'rate_limit_exceeded', null, NEVER],
+  [
+    { kind: 'rate_limited', bucket: 'requests', ...LIMIT, retryAfterMs: 9816 },
+    429,
+    'requests',
+    'rate_limit_exceeded',
+    null,
+    { ...RETRY, 'retry-after': '10', 'retry-after-ms': '9816' },
+  ],
+  [
+    { kind: 'rate_limited', bucket: 'tokens', ...LIMIT, retryAfterMs: 90_000 },
+    429,
+    'tokens',
+    'rate_limit_exceeded',
+    null,
+    { ...RETRY, 'retry-after': '60', 'retry-after-ms': '60000' },
+  ],
+  [
+    { kind: 'concurrency_limited', scope: 'key', limit: 8, used: 8 },
+    429,
+    'requests',
+    'concurrency_limit_exceeded',
+    null,
+    SOON,
+  ],
+  [
+    { kind: 'request_above_bucket', scope: 'key', limit: 8, requested: 9 },
+    429,
+    'tokens',
+    'rate_limit_exceeded',
+    null,
+    NEVER,
+  ],
   [{ kind: 'request_too_large', bodyBytesMax: 5 }, 413, INVALID, 'request_too_large', null, {}],
   [{ kind: 'unsupported_content_type', contentType: 'a/b' }, 415, INVALID, 'unsupported_content_type', null, {}],
-  [{ kind: 'unsupported_content_encoding', contentEncoding: 'br' }, 415, INVALID, 'unsupported_content_encoding', null, {}],
-  [{ kind: 'method_not_supported', method: 'GET', path: '/v1/x', allow: 'POST, OPTIONS' }, 405, INVALID, 'method_not_supported', null, { allow: 'POST, OPTIONS' }],
+  [
+    { kind: 'unsupported_content_encoding', contentEncoding: 'br' },
+    415,
+    INVALID,
+    'unsupported_content_encoding',
+    null,
+    {},
+  ],
+  [
+    { kind: 'method_not_supported', method: 'GET', path: '/v1/x', allow: 'POST, OPTIONS' },
+    405,
+    INVALID,
+    'method_not_supported',
+    null,
+    { allow: 'POST, OPTIONS' },
+  ],
   [{ kind: 'unknown_url', method: 'GET', path: '/v1/nope' }, 404, INVALID, 'unknown_url', null, {}],
   [upstream('upstream_unreachable'), 502, 'server_error', 'upstream_unreachable', null, RETRY],
   [upstream('upstream_error'), 502, 'server_error', 'upstream_error', null, RETRY],
@@ -60,6 +109,9 @@ describe('messages', () => {
   });
 
   test('§7 request_stopped is a server_error inside a stream', () => {
-    expect(toOpenAIError({ kind: 'request_stopped' }).body.error).toMatchObject({ type: 'server_error', code: 'request_stopped' });
+    expect(toOpenAIError({ kind: 'request_stopped' }).body.error).toMatchObject({
+      type: 'server_error',
+      code: 'request_stopped',
+    });
   });
 });

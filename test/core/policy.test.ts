@@ -4,7 +4,9 @@ import { expect, test } from 'vitest';
 import { DEFAULT_POLICY, type Policy, policySchema, PRESETS, resolvePolicy } from '../../src/core/policy.ts';
 
 /** field: boardwalk, springboards, boole, default; as SPEC §4 prints it. */
-const TABLE: { readonly [Field in keyof Policy]: readonly [Policy[Field], Policy[Field], Policy[Field], Policy[Field]] } = {
+const TABLE: {
+  readonly [Field in keyof Policy]: readonly [Policy[Field], Policy[Field], Policy[Field], Policy[Field]];
+} = {
   usage_in_stream: ['always', 'on_request', 'on_request', 'always'],
   response_model: ['engine', 'requested', 'requested', 'requested'],
   max_n: [1, 8, 8, 1],
@@ -51,9 +53,13 @@ test.each<[keyof Policy, unknown]>([
   expect(resolvePolicy('springboards', policySchema.parse({ [field]: value }))).toEqual({ ...preset, [field]: value });
 });
 
-test.each([{ max_n: 0 }, { max_n: 1.5 }, { max_stop: 0 }, { usage_in_stream: 'never' }, { typo: 1 }, { content: null }])(
-  '§2 a policy of %j is a fault of the entry',
-  (policy) => {
-    expect(policySchema.safeParse(policy).success).toBe(false);
-  },
-);
+test.each([
+  { max_n: 0 },
+  { max_n: 1.5 },
+  { max_stop: 0 },
+  { usage_in_stream: 'never' },
+  { typo: 1 },
+  { content: null },
+])('§2 a policy of %j is a fault of the entry', (policy) => {
+  expect(policySchema.safeParse(policy).success).toBe(false);
+});

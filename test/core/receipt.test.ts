@@ -97,5 +97,6 @@ test('§9 price_version is 12 hex digits, the same for the same prices, another 
   const version = await toPriceVersion(DRAFT.rates);
   expect(version).toMatch(/^[0-9a-f]{12}$/);
   expect(await toPriceVersion({ ...DRAFT.rates })).toBe(version);
-  for (const rate of Object.keys(DRAFT.rates)) expect(await toPriceVersion({ ...DRAFT.rates, [rate]: '9' })).not.toBe(version);
+  for (const rate of Object.keys(DRAFT.rates))
+    expect(await toPriceVersion({ ...DRAFT.rates, [rate]: '9' })).not.toBe(version);
 });

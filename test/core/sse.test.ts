@@ -150,7 +150,10 @@ describe('bounds', () => {
   const kib = 'x'.repeat(1024);
   test.each<[string, (kibs: number) => readonly string[]]>([
     ['one event in one read', (kibs) => [`data: ${kib.repeat(kibs)}\n\n`]],
-    ['one event in many reads', (kibs) => ['data: ', ...Array.from({ length: kibs * 16 }, () => 'x'.repeat(64)), '\n\n']],
+    [
+      'one event in many reads',
+      (kibs) => ['data: ', ...Array.from({ length: kibs * 16 }, () => 'x'.repeat(64)), '\n\n'],
+    ],
     ['CR-only line ends in one read', (kibs) => ['data: x\r\r'.repeat(kibs * 128)]],
     ['LF-only line ends in one read', (kibs) => ['data: x\n\n'.repeat(kibs * 128)]],
     ['a CR far behind many LF', (kibs) => [`${'data: x\n\n'.repeat(kibs * 128)}\r`]],

@@ -24,15 +24,43 @@ describe('readUsage', () => {
     ['a fraction is missing', { prompt_tokens: 1.5, completion_tokens: -1 }, null],
     ['a string count is missing', { prompt_tokens: '3' }, null],
     ['beyond 2^53 is missing', { prompt_tokens: 1e300, completion_tokens: 1 }, [0, 0, 0, 1, 0]],
-    ['cached', { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 4 } }, [9, 4, 0, 1, 0]],
-    ['cached above the prompt is cut to it', { prompt_tokens: 3, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 8 } }, [3, 3, 0, 1, 0]],
+    [
+      'cached',
+      { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 4 } },
+      [9, 4, 0, 1, 0],
+    ],
+    [
+      'cached above the prompt is cut to it',
+      { prompt_tokens: 3, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 8 } },
+      [3, 3, 0, 1, 0],
+    ],
     ['details null', { prompt_tokens: 3, completion_tokens: 1, prompt_tokens_details: null }, [3, 0, 0, 1, 0]],
-    ['created_cache_tokens', { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { created_cache_tokens: 2 } }, [9, 0, 2, 1, 0]],
-    ['cache_write_tokens', { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cache_write_tokens: 2 } }, [9, 0, 2, 1, 0]],
-    ['cached and written overlap', { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 7, cache_write_tokens: 5 } }, [9, 7, 2, 1, 0]],
-    ['reasoning in the details', { prompt_tokens: 1, completion_tokens: 9, completion_tokens_details: { reasoning_tokens: 4 } }, [1, 0, 0, 9, 4]],
+    [
+      'created_cache_tokens',
+      { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { created_cache_tokens: 2 } },
+      [9, 0, 2, 1, 0],
+    ],
+    [
+      'cache_write_tokens',
+      { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cache_write_tokens: 2 } },
+      [9, 0, 2, 1, 0],
+    ],
+    [
+      'cached and written overlap',
+      { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 7, cache_write_tokens: 5 } },
+      [9, 7, 2, 1, 0],
+    ],
+    [
+      'reasoning in the details',
+      { prompt_tokens: 1, completion_tokens: 9, completion_tokens_details: { reasoning_tokens: 4 } },
+      [1, 0, 0, 9, 4],
+    ],
     ['reasoning at the top (SGLang)', { prompt_tokens: 1, completion_tokens: 9, reasoning_tokens: 4 }, [1, 0, 0, 9, 4]],
-    ['reasoning above the output is cut to it', { prompt_tokens: 1, completion_tokens: 2, reasoning_tokens: 4 }, [1, 0, 0, 2, 2]],
+    [
+      'reasoning above the output is cut to it',
+      { prompt_tokens: 1, completion_tokens: 2, reasoning_tokens: 4 },
+      [1, 0, 0, 2, 2],
+    ],
   ])('§9 %s', (_name, reported, counts) => {
     const usage = readUsage(reported);
     if (counts === null) return expect(usage).toBeNull();
@@ -59,7 +87,10 @@ describe('toCompletionUsage', () => {
 
   test('§9 a detail of zero that the engine reports is shown, one that it does not report is not made up', () => {
     const none = buildUsage({ input: 9, output: 3 });
-    const reported = { prompt_tokens_details: { cached_tokens: 0 }, completion_tokens_details: { reasoning_tokens: 0 } };
+    const reported = {
+      prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 0 },
+    };
     expect(toCompletionUsage(none, reported, false)).toEqual({
       ...plain,
       prompt_tokens_details: { cached_tokens: 0 },
