@@ -1,13 +1,8 @@
 // One workspace's ledger at work: decisions in memory, changes saved in groups, receipts carried to D1 by the alarm
 // (SPEC §5, §9). The decisions themselves are core/ledger-state.ts.
 
-import {
-  applyCommand,
-  type ClosedReceipt,
-  expireLeases,
-  type LedgerCommand,
-  type LedgerDecision,
-} from '../core/ledger-state.ts';
+import { applyCommand, expireLeases } from '../core/ledger-state.ts';
+import { type ClosedReceipt, type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';

@@ -2,7 +2,7 @@
 // after a deploy, so a ledger accepts the version before its own too (SPEC §11).
 
 import { type Receipt } from '../core/receipt.ts';
-import { type LedgerCommand, type LedgerDecision } from '../core/ledger-state.ts';
+import { type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 
 /** The version this code speaks. It goes up when a field is read that older callers do not send. */
 export const LEDGER_CALL_VERSION = 1;

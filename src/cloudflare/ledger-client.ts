@@ -2,7 +2,7 @@
 // turned into an answer. Nothing here decides.
 
 import { type GatewayError } from '../core/errors.ts';
-import { type LedgerCommand, type LedgerDecision } from '../core/ledger-state.ts';
+import { type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 import { err, ok } from '../core/result.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type Ledger, type LogEntry } from '../gateway/ports.ts';

@@ -2,7 +2,8 @@
 // groups, and which receipts D1 has is one number: everything up to `flushed_seq`.
 
 import * as z from 'zod';
-import { type ClosedReceipt, createLedgerState, type LedgerState, type OpenReservation } from '../core/ledger-state.ts';
+import { createLedgerState } from '../core/ledger-state.ts';
+import { type ClosedReceipt, type LedgerState, type OpenReservation } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
 
 /** What a group of calls changed. */

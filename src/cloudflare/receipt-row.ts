@@ -1,7 +1,7 @@
 // Receipts as rows of D1: flattening, reading back, and the one statement that writes any number of them.
 
 import * as z from 'zod';
-import { type ClosedReceipt } from '../core/ledger-state.ts';
+import { type ClosedReceipt } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
 
 const usageColumns = [

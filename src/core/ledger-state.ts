@@ -3,82 +3,18 @@
 // call would cost more than the decision; nothing else is remembered between calls, so equal histories decide equally.
 
 import { type GatewayError } from './errors.ts';
-import { type Limits } from './api-key.ts';
-import { type RateSnapshot } from './retry-hints.ts';
 import { closeAsLost, type Receipt } from './receipt.ts';
+import { changeScope, findRefusal, type LimitedScope, readRates, WORKSPACE_SCOPE } from './ledger-scopes.ts';
 import {
-  changeScope,
-  findRefusal,
-  type LimitedScope,
-  readRates,
-  type Scope,
-  WORKSPACE_SCOPE,
-} from './ledger-scopes.ts';
+  type ClosedReceipt,
+  type LedgerCommand,
+  type LedgerDecision,
+  type LedgerOutcome,
+  type LedgerState,
+  type OpenReservation,
+  type Reservation,
+} from './ledger-types.ts';
 import { toTotalTokens } from './usage.ts';
-
-/** Everything the ledger needs to admit, re-admit or close a request; each command carries all of it. */
-export type Reservation = {
-  readonly receipt: Receipt;
-  readonly workspaceLimits: Limits;
-  /** null when the key has no limits of its own. */
-  readonly keyLimits: Limits | null;
-  /** Estimated prompt tokens, over all prompts. */
-  readonly promptTokens: number;
-  /** Output tokens the request may make in all its choices; null when it sets no limit. */
-  readonly outputTokens: number | null;
-  /** Choices over all prompts; what is learned of a model is per choice. */
-  readonly choices: number;
-  readonly leaseMs: number;
-};
-
-/** What may be asked of a ledger about one request. */
-export type LedgerCommand =
-  | { readonly type: 'reserve'; readonly reservation: Reservation }
-  | { readonly type: 'renew'; readonly reservation: Reservation }
-  | { readonly type: 'settle'; readonly reservation: Reservation }
-  | { readonly type: 'release'; readonly id: string };
-
-/** A receipt that was closed before, as the store has it; `rev` counts its closings. */
-export type ClosedReceipt = { readonly rev: number; readonly receipt: Receipt };
-
-/** The ledger's answer. `go: false` on a renewal means: end the request now. */
-export type LedgerDecision =
-  | { readonly type: 'admitted'; readonly rates: RateSnapshot }
-  | { readonly type: 'refused'; readonly error: GatewayError; readonly rates: RateSnapshot }
-  | { readonly type: 'renewed'; readonly go: boolean }
-  | { readonly type: 'settled' }
-  | { readonly type: 'released' };
-
-/** A request in flight. */
-export type OpenReservation = {
-  readonly reservation: Reservation;
-  /** What was taken from the token buckets for it. */
-  readonly takenTokens: number;
-  readonly leaseUntilMs: number;
-  /** A closing that this reservation followed (renewed after its lease had run out): its tokens stay charged. */
-  readonly before: ClosedReceipt | null;
-};
-
-export type LedgerState = {
-  /** The latest time seen; the ledger's clock never goes back. */
-  nowMs: number;
-  /** No lease ends before this; saves a walk over all of them on every call. */
-  nextExpiryMs: number;
-  readonly scopes: Map<string, Scope>;
-  readonly open: Map<string, OpenReservation>;
-  /** Released ids and until when they are barred. */
-  readonly barred: Map<string, number>;
-  /** Output tokens per choice of a model's recent requests, as a moving average. */
-  readonly learned: Map<string, number>;
-};
-
-/** What a command did: the answer, receipts closed by it, and the ids and scopes to save. */
-export type LedgerOutcome = {
-  readonly decision: LedgerDecision;
-  readonly closed: readonly ClosedReceipt[];
-  readonly touchedIds: readonly string[];
-  readonly touchedScopes: readonly string[];
-};
 
 const BAR_MS = 60_000;
 const UNKNOWN_OUTPUT_TOKENS = 512;
@@ -108,7 +44,10 @@ export function applyCommand(
   closedBefore: ClosedReceipt | null,
 ): LedgerOutcome {
   const expired = expireLeases(state, nowMs);
-  const outcome = dispatch(state, command, closedBefore);
+  const id = command.type === 'release' ? command.id : command.reservation.receipt.id;
+  // The caller looked before this call's own expiries, which may have closed the very id the command is about.
+  const before = expired.closed.find(({ receipt }) => receipt.id === id) ?? closedBefore;
+  const outcome = dispatch(state, command, before);
   if (expired.closed.length === 0) return outcome;
   return {
     decision: outcome.decision,
@@ -126,24 +65,27 @@ export function expireLeases(state: LedgerState, nowMs: number): Omit<LedgerOutc
   const touchedScopes = new Set<string>();
   if (state.nowMs < state.nextExpiryMs) return { closed, touchedIds, touchedScopes: [] };
   state.nextExpiryMs = Infinity;
-  for (const [id, open] of state.open) {
-    if (open.leaseUntilMs > state.nowMs) {
-      state.nextExpiryMs = Math.min(state.nextExpiryMs, open.leaseUntilMs);
+  for (const [id, current] of state.open) {
+    if (current.leaseUntilMs > state.nowMs) {
+      state.nextExpiryMs = Math.min(state.nextExpiryMs, current.leaseUntilMs);
       continue;
     }
-    const receipt = closeAsLost(open.reservation.receipt, state.nowMs);
-    closed.push(close(state, id, open, receipt));
+    const receipt = closeAsLost(current.reservation.receipt, state.nowMs);
+    closed.push(close(state, id, current, receipt));
     touchedIds.push(id);
-    for (const [scope] of scopesOf(open.reservation)) touchedScopes.add(scope);
+    for (const [scope] of scopesOf(current.reservation)) touchedScopes.add(scope);
   }
-  for (const [id, untilMs] of state.barred) if (untilMs <= state.nowMs) state.barred.delete(id);
+  for (const [id, untilMs] of state.barred) {
+    if (untilMs <= state.nowMs) state.barred.delete(id);
+    else state.nextExpiryMs = Math.min(state.nextExpiryMs, untilMs);
+  }
   return { closed, touchedIds, touchedScopes: [...touchedScopes] };
 }
 
 function dispatch(state: LedgerState, command: LedgerCommand, closedBefore: ClosedReceipt | null): LedgerOutcome {
   switch (command.type) {
     case 'reserve':
-      return reserve(state, command.reservation);
+      return reserve(state, command.reservation, closedBefore);
     case 'renew':
       return renew(state, command.reservation, closedBefore);
     case 'settle':
@@ -153,11 +95,12 @@ function dispatch(state: LedgerState, command: LedgerCommand, closedBefore: Clos
   }
 }
 
-function reserve(state: LedgerState, reservation: Reservation): LedgerOutcome {
+function reserve(state: LedgerState, reservation: Reservation, closedBefore: ClosedReceipt | null): LedgerOutcome {
   const id = reservation.receipt.id;
   if (state.barred.has(id)) return answer(refuse(state, reservation, { kind: 'client_closed_request' }));
   const scopes = scopesOf(reservation);
-  if (state.open.has(id)) return answer({ type: 'admitted', rates: readRates(state, scopes) });
+  // A repeated reserve, or one that its own settle overtook, is answered again and takes nothing.
+  if (state.open.has(id) || closedBefore !== null) return answer({ type: 'admitted', rates: readRates(state, scopes) });
   const tokens = estimateTokens(state, reservation);
   const refusal = findRefusal(state, scopes, tokens);
   if (refusal !== null) return answer(refuse(state, reservation, refusal));
@@ -182,6 +125,7 @@ function renew(state: LedgerState, reservation: Reservation, closedBefore: Close
 
 function settle(state: LedgerState, reservation: Reservation, closedBefore: ClosedReceipt | null): LedgerOutcome {
   const id = reservation.receipt.id;
+  if (state.barred.has(id)) return answer({ type: 'settled' });
   const current = state.open.get(id);
   if (current === undefined && closedBefore !== null && closedBefore.receipt.status !== 'lost') {
     return answer({ type: 'settled' });
@@ -198,8 +142,10 @@ function release(state: LedgerState, id: string): LedgerOutcome {
   const current = state.open.get(id);
   if (current === undefined) return answer({ type: 'released' });
   state.open.delete(id);
+  // What an earlier closing charged stays charged, as its receipt stays.
+  const requests = current.before === null ? -1 : 0;
   for (const [name, limits] of scopesOf(current.reservation)) {
-    changeScope(state, name, limits, { requests: -1, tokens: -current.takenTokens, inFlight: -1 });
+    changeScope(state, name, limits, { requests, tokens: -current.takenTokens, inFlight: -1 });
   }
   return touched({ type: 'released' }, current.reservation);
 }

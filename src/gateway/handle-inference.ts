@@ -4,7 +4,7 @@
 import { type Caller, fillLimits, UNLIMITED } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
 import { type JsonBody, parseJsonBody } from '../core/json-body.ts';
-import { type Reservation } from '../core/ledger-state.ts';
+import { type Reservation } from '../core/ledger-types.ts';
 import { resolveModel, type ResolvedModel } from '../core/model-catalog.ts';
 import { toPriceVersion } from '../core/price-version.ts';
 import { buildOpenReceipt } from '../core/receipt.ts';

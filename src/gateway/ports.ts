@@ -3,7 +3,7 @@
 
 import { type KeyRecord, type Limits } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
-import { type Reservation } from '../core/ledger-state.ts';
+import { type Reservation } from '../core/ledger-types.ts';
 import { type ModelCatalog } from '../core/model-catalog.ts';
 import { type Receipt } from '../core/receipt.ts';
 import { type Result } from '../core/result.ts';

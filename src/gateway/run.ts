@@ -3,7 +3,7 @@
 
 import { type GatewayError, type UpstreamFailure } from '../core/errors.ts';
 import { toOpenAIError } from '../core/openai-error.ts';
-import { type Reservation } from '../core/ledger-state.ts';
+import { type Reservation } from '../core/ledger-types.ts';
 import { buildReceipt, type Receipt, type ReceiptStatus } from '../core/receipt.ts';
 import { NO_USAGE } from '../core/usage.ts';
 import { type Progress } from '../openai/endpoint.ts';

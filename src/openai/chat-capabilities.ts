@@ -78,8 +78,8 @@ function checkParts(fields: ChatFields, model: Model): GatewayError | null {
       }
       if (!model.capabilities.images || part.type !== 'image_url') return unsupportedValue(`${path}.type`, part.type);
       if (!isDataUrl(part['image_url'])) {
-        const message = `Unsupported value: '${path}.image_url.url' must be a data: URL.`;
-        return parameterError('unsupported_value', `${path}.image_url.url`, message);
+        const param = `${path}.image_url.url`;
+        return parameterError('unsupported_value', param, `Unsupported value: '${param}' must be a data: URL.`);
       }
     }
   }

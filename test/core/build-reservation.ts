@@ -1,7 +1,7 @@
 // Reservations for tests of the ledger: one request of one key, with what it has used so far.
 
 import { type Limits, UNLIMITED } from '../../src/core/api-key.ts';
-import { type Reservation } from '../../src/core/ledger-state.ts';
+import { type Reservation } from '../../src/core/ledger-types.ts';
 import { buildReceipt, type ReceiptStatus } from '../../src/core/receipt.ts';
 import { buildUsage } from '../../src/core/usage.ts';
 

@@ -1,14 +1,12 @@
 // A ledger with a clock and a store, driven as the Durable Object drives it: load what was closed, apply, save.
 
+import { applyCommand, createLedgerState, expireLeases } from '../../src/core/ledger-state.ts';
 import {
-  applyCommand,
   type ClosedReceipt,
-  createLedgerState,
-  expireLeases,
   type LedgerCommand,
   type LedgerDecision,
   type LedgerState,
-} from '../../src/core/ledger-state.ts';
+} from '../../src/core/ledger-types.ts';
 import { drainBucket, EMPTY_BUCKET } from '../../src/core/token-bucket.ts';
 import { buildReservation, type ReservationOptions } from './build-reservation.ts';
 

@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { type GatewayError } from '../../src/core/errors.ts';
-import { type LedgerDecision } from '../../src/core/ledger-state.ts';
+import { applyCommand, createLedgerState } from '../../src/core/ledger-state.ts';
+import { type LedgerDecision } from '../../src/core/ledger-types.ts';
 import { type ReservationOptions } from './build-reservation.ts';
 import { command, createLedgerHarness, type LedgerHarness, readUse } from './ledger-harness.ts';
 
@@ -473,8 +474,7 @@ describe('release', () => {
   });
 });
 
-test('§5 each outcome names what to save: the ids and scopes it touched, and none that it did not', async () => {
-  const { applyCommand, createLedgerState } = await import('../../src/core/ledger-state.ts');
+test('§5 each outcome names what to save: the ids and scopes it touched, and none that it did not', () => {
   const state = createLedgerState();
   const options = { keyLimits: { rpm: 1 } };
   const touched = (type: 'reserve' | 'renew' | 'settle', id: string): unknown => {
