@@ -59,7 +59,7 @@ export async function relayStream(input: RelayInput): Promise<RunEnd> {
     run: () => halt.halt(buildUpstreamEnd('upstream_timeout', 'silence')),
   };
   const keepAlive: Rule = {
-    dueAtMs: () => (client.isBusy() ? Infinity : client.lastWriteMs() + settings.keepAliveMs),
+    dueAtMs: () => (client.isBusy() ? now() : client.lastWriteMs()) + settings.keepAliveMs,
     run: () => client.writeKeepAlive(),
   };
   const stalled: Rule = {

@@ -1,0 +1,287 @@
+// The ledger under random schedules of reserves, renewals, settles, releases, expiries, duplicates, late commands and
+// clock jumps: what must hold after every step and at the end (SPEC §5). A failure names its seed.
+
+import { expect, test } from 'vitest';
+import { type GatewayError } from '../../src/core/errors.ts';
+import { type LedgerCommand } from '../../src/core/ledger-types.ts';
+import { applyCommand, scopesOf } from '../../src/core/ledger-state.ts';
+import { toTotalTokens } from '../../src/core/usage.ts';
+import { buildReservation, type ReservationOptions } from './build-reservation.ts';
+import { createLedgerHarness, type LedgerHarness, readUse } from './ledger-harness.ts';
+import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
+
+const SCHEDULES = process.env['TURNPIKE_DEEP'] === undefined ? 2000 : 20_000;
+const STEPS = 40;
+const START = 1_796_000_000_000;
+
+/** What moved in one scope in one step: admitted by a reserve, given back by a closing or release. */
+type Movement = { readonly scope: string; readonly atMs: number; readonly requests: number; readonly tokens: number };
+
+type Plan = {
+  readonly random: SeededRandom;
+  readonly requests: readonly ReservationOptions[];
+  readonly nextMs: (nowMs: number) => number;
+};
+
+/** A tight plan: small limits, a clock that moves, stands and steps back. */
+function planTight(seed: number): Plan {
+  const random = createSeededRandom(seed);
+  const limits = (): NonNullable<ReservationOptions['limits']> => ({
+    rpm: random.pick([1, 3, 20, 60, null]),
+    tpm: random.pick([60, 300, 5000, null]),
+    concurrency: random.pick([1, 2, 5, null]),
+  });
+  const workspace = limits();
+  const keys = [limits(), null];
+  return {
+    random,
+    requests: Array.from({ length: 8 }, (_, at) => ({
+      id: `req_${at}`,
+      key: `k${at % 2}`,
+      limits: workspace,
+      keyLimits: keys[at % 2] ?? null,
+      prompt: random.int(0, 40),
+      output: random.chance(0.3) ? null : random.int(1, 60),
+      choices: random.int(1, 3),
+    })),
+    nextMs: (nowMs) => nowMs + random.pick([0, 0, 0, 1, 50, 1000, 7000, 25_000, 61_000, -1, -30_000]),
+  };
+}
+
+/** Limits far away and a clock that stands, so that every unit can be accounted for; some leases end at once. */
+function planFrozen(seed: number): Plan {
+  const { random, requests } = planTight(seed);
+  const far = { rpm: 1_000_000, tpm: 1_000_000_000, concurrency: null };
+  return {
+    random,
+    requests: requests.map((request) => ({
+      ...request,
+      limits: far,
+      keyLimits: request.keyLimits === null ? null : far,
+      leaseMs: random.pick([0, 60_000]),
+    })),
+    nextMs: (nowMs) => nowMs,
+  };
+}
+
+function nextCommand({ random, requests }: Plan, sent: readonly LedgerCommand[]): LedgerCommand | 'expire' {
+  if (sent.length > 0 && random.chance(0.25)) return random.pick(sent);
+  const request = random.pick(requests);
+  const used = [request.prompt ?? 0, random.int(0, 90)] as const;
+  switch (random.pick(['reserve', 'reserve', 'reserve', 'renew', 'settle', 'settle', 'release', 'expire'] as const)) {
+    case 'reserve':
+      return { type: 'reserve', reservation: buildReservation(request) };
+    case 'renew':
+      return { type: 'renew', reservation: buildReservation({ ...request, used }) };
+    case 'settle': {
+      const status = random.pick(['completed', 'incomplete', 'interrupted', 'failed'] as const);
+      return { type: 'settle', reservation: buildReservation({ ...request, used, status }) };
+    }
+    case 'release':
+      return { type: 'release', id: request.id! };
+    case 'expire':
+      return 'expire';
+  }
+}
+
+/** Runs a plan and calls `check` after every step. */
+function runPlan(plan: Plan, check: (ledger: LedgerHarness, movements: readonly Movement[]) => void): LedgerHarness {
+  const ledger = createLedgerHarness();
+  const movements: Movement[] = [];
+  const sent: LedgerCommand[] = [];
+  let nowMs = START;
+  for (let step = 0; step < STEPS; step += 1) {
+    nowMs = plan.nextMs(nowMs);
+    const before = new Map(ledger.state.open);
+    const closedBefore = ledger.closings.length;
+    const command = nextCommand(plan, sent);
+    if (command === 'expire') ledger.expire(nowMs);
+    else {
+      sent.push(command);
+      const decision = ledger.apply(command, nowMs);
+      if (decision.type === 'refused') checkRefusal(ledger, plan, command, decision.error);
+      if (decision.type === 'admitted' && command.type === 'reserve') {
+        const { id } = command.reservation.receipt;
+        const opened = ledger.state.open.get(id);
+        if (opened !== undefined && opened !== before.get(id)) {
+          for (const [scope] of scopesOf(opened.reservation)) {
+            movements.push({ scope, atMs: ledger.state.nowMs, requests: 1, tokens: opened.takenTokens });
+          }
+        }
+      }
+    }
+    noteRefunds(ledger, before, closedBefore, movements);
+    check(ledger, movements);
+  }
+  ledger.expire(nowMs + 600_000);
+  return ledger;
+}
+
+/** What closings and releases of this step gave back: at most what was taken. */
+function noteRefunds(
+  ledger: LedgerHarness,
+  before: LedgerHarness['state']['open'],
+  closedBefore: number,
+  movements: Movement[],
+): void {
+  for (const [id, taken] of before) {
+    if (ledger.state.open.get(id)?.before === taken.before && ledger.state.open.has(id)) continue;
+    const closed = ledger.closings.slice(closedBefore).some(({ receipt }) => receipt.id === id);
+    for (const [scope] of scopesOf(taken.reservation)) {
+      movements.push({ scope, atMs: ledger.state.nowMs, requests: closed ? 0 : -1, tokens: -taken.takenTokens });
+    }
+  }
+}
+
+function readAllUse(ledger: LedgerHarness, plan: Plan): string {
+  const uses = plan.requests.map(({ key, limits, keyLimits }) => [
+    readUse(ledger.state, '', { rpm: limits?.rpm ?? null, tpm: limits?.tpm ?? null }),
+    readUse(ledger.state, key!, { rpm: keyLimits?.rpm ?? null, tpm: keyLimits?.tpm ?? null }),
+  ]);
+  return JSON.stringify(uses);
+}
+
+/** A refusal costs nothing, and a lone caller who waits as long as it says is admitted. */
+function checkRefusal(ledger: LedgerHarness, plan: Plan, command: LedgerCommand, error: GatewayError): void {
+  const alone = structuredClone(ledger.state);
+  const use = readAllUse(ledger, plan);
+  applyCommand(ledger.state, command, ledger.state.nowMs, null);
+  expect(readAllUse(ledger, plan), 'use after the same refusal again').toBe(use);
+  if (error.kind !== 'rate_limited') return;
+  alone.open.clear();
+  const retried = applyCommand(alone, command, alone.nowMs + error.retryAfterMs, null).decision;
+  if (retried.type === 'refused') expect(retried.error.kind, 'after the wait').toBe('concurrency_limited');
+}
+
+/** Levels within [0, 2 × capacity]; in flight exactly the open reservations. */
+function checkLevels(ledger: LedgerHarness): void {
+  const open = [...ledger.state.open.values()].flatMap(({ reservation }) =>
+    scopesOf(reservation).map(([name]) => name),
+  );
+  for (const [name, use] of ledger.state.scopes) {
+    expect(use.inFlight, `in flight of '${name}'`).toBe(open.filter((scope) => scope === name).length);
+  }
+  for (const { reservation } of ledger.state.open.values()) {
+    for (const [name, limits] of scopesOf(reservation)) {
+      const use = readUse(ledger.state, name, limits);
+      for (const [used, limit] of [
+        [use.requests, limits.rpm],
+        [use.tokens, limits.tpm],
+      ] as const) {
+        expect(used).toBeGreaterThanOrEqual(0);
+        if (limit !== null) expect(used).toBeLessThanOrEqual(2 * limit);
+      }
+    }
+  }
+}
+
+/** Over any interval: admitted ≤ capacity + rate × t + what was given back within it. */
+function checkIntervals(plan: Plan, movements: readonly Movement[]): void {
+  const scopes = new Map(plan.requests.flatMap((request) => scopesOf(buildReservation(request))));
+  for (const [scope, limits] of scopes) {
+    const own = movements.filter((movement) => movement.scope === scope);
+    for (const [amount, limit] of [
+      ['requests', limits.rpm],
+      ['tokens', limits.tpm],
+    ] as const) {
+      if (limit === null) continue;
+      for (let from = 0; from < own.length; from += 1) {
+        let admitted = 0;
+        for (const movement of own.slice(from)) {
+          admitted += movement[amount];
+          const allowed = limit + ((movement.atMs - own[from]!.atMs) * limit) / 60_000;
+          if (admitted > allowed + 1e-6)
+            expect.fail(`'${scope}': ${admitted} ${amount} admitted where ${allowed} may be`);
+        }
+      }
+    }
+  }
+}
+
+/** Each request has one final receipt, its revs without gaps, at most one of them not `lost`. */
+function checkReceipts(ledger: LedgerHarness, opened: ReadonlySet<string>): void {
+  expect(ledger.state.open.size).toBe(0);
+  for (const [name, use] of ledger.state.scopes) expect(use.inFlight, `in flight of '${name}' at the end`).toBe(0);
+  expect(new Set(ledger.store.keys())).toEqual(opened);
+  for (const id of opened) {
+    const closings = ledger.closings.filter(({ receipt }) => receipt.id === id);
+    expect(closings.map(({ rev }) => rev)).toEqual(closings.map((_, at) => at + 1));
+    expect(closings.slice(0, -1).every(({ receipt }) => receipt.status === 'lost')).toBe(true);
+    expect(closings.at(-1)).toBe(ledger.store.get(id));
+    expect(closings.at(-1)?.receipt.status).not.toBe('in_progress');
+  }
+}
+
+/** The ids that must end with a receipt: all that were ever open and not taken back before they were closed. */
+function trackOpened(): { readonly ids: Set<string>; readonly note: (ledger: LedgerHarness) => void } {
+  const ids = new Set<string>();
+  return {
+    ids,
+    note(ledger) {
+      for (const id of ledger.state.open.keys()) ids.add(id);
+      for (const { receipt } of ledger.closings) ids.add(receipt.id);
+      for (const id of ids) if (!ledger.state.open.has(id) && !ledger.store.has(id)) ids.delete(id);
+    },
+  };
+}
+
+function forEachSeed(run: (seed: number) => void): void {
+  for (let seed = 0; seed < SCHEDULES; seed += 1) {
+    try {
+      run(seed);
+    } catch (error) {
+      throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    }
+  }
+}
+
+const LONG_MS = 300_000;
+
+test(
+  `§5 ${SCHEDULES} tight schedules: intervals, levels, slots, honest refusals, one receipt each`,
+  { timeout: LONG_MS },
+  () => {
+    let admissions = 0;
+    forEachSeed((seed) => {
+      const plan = planTight(seed);
+      const opened = trackOpened();
+      let last: readonly Movement[] = [];
+      const ledger = runPlan(plan, (at, movements) => {
+        checkLevels(at);
+        opened.note(at);
+        last = movements;
+      });
+      checkIntervals(plan, last);
+      checkReceipts(ledger, opened.ids);
+      admissions += last.filter(({ requests }) => requests > 0).length;
+    });
+    expect(admissions, 'the schedules must admit something').toBeGreaterThan(SCHEDULES * 3);
+  },
+);
+
+test(
+  `§5 ${SCHEDULES} schedules in one instant: use is exactly what receipts and reservations say`,
+  { timeout: LONG_MS },
+  () => {
+    let lost = 0;
+    forEachSeed((seed) => {
+      const plan = planFrozen(seed);
+      const opened = trackOpened();
+      const far = { rpm: 1_000_000, tpm: 1_000_000_000 };
+      const check = (ledger: LedgerHarness): void => {
+        opened.note(ledger);
+        const receipts = [...ledger.store.values()].map(({ receipt }) => toTotalTokens(receipt.usage));
+        const taken = [...ledger.state.open.values()].map(({ takenTokens }) => takenTokens);
+        expect(readUse(ledger.state, '', far), 'of the workspace').toEqual({
+          requests: new Set([...ledger.state.open.keys(), ...ledger.store.keys()]).size,
+          tokens: [...receipts, ...taken].reduce((sum, tokens) => sum + tokens, 0),
+          inFlight: taken.length,
+        });
+      };
+      const ledger = runPlan(plan, check);
+      checkReceipts(ledger, opened.ids);
+      lost += ledger.closings.filter(({ rev }) => rev > 1).length;
+    });
+    expect(lost, 'the schedules must replace lost receipts').toBeGreaterThan(SCHEDULES / 10);
+  },
+);
