@@ -4,7 +4,7 @@ import { type Caller } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
 import { listCallableModels, type Model, resolveModel } from '../core/model-catalog.ts';
 import { ok, type Result } from '../core/result.ts';
-import { ENGINE_QUIRKS } from '../openai/engine-quirks.ts';
+import { readMaxN } from '../openai/choice-limits.ts';
 import { type Ports } from './ports.ts';
 
 /** The list of callable models in OpenAI's shape. */
@@ -25,7 +25,6 @@ export async function readModel(ports: Ports, caller: Caller, id: string): Promi
 /** OpenAI's four fields, and what SPEC §2 adds to them. */
 function toModelObject(model: Model): Record<string, unknown> {
   const { capabilities } = model;
-  const singleChoice = model.backends.some(({ engine }) => ENGINE_QUIRKS[engine].singleChoice);
   return {
     id: model.id,
     object: 'model',
@@ -49,7 +48,7 @@ function toModelObject(model: Model): Record<string, unknown> {
       model.reasoning !== null && model.reasoning.control !== 'none' && model.reasoning.levels.includes('none'),
     reasoning_levels: model.reasoning?.levels ?? [],
     images: capabilities.images,
-    max_n: singleChoice ? 1 : model.policy.max_n,
+    max_n: readMaxN(model),
     revisions: Object.keys(model.revisions),
     pricing: model.priced ? model.rates : null,
   };

@@ -15,6 +15,7 @@ import { createReadLimiter } from '../gateway/read-limiter.ts';
 import { readReceipt } from '../gateway/read-receipt.ts';
 import { chatCompletions } from '../openai/chat-completions.ts';
 import { type Endpoint } from '../openai/endpoint.ts';
+import { textCompletions } from '../openai/text-completions.ts';
 import { buildCorsHeaders, buildPreflightHeaders } from './cors.ts';
 import { readRequestBody } from './read-request-body.ts';
 
@@ -22,7 +23,7 @@ type Env = { Variables: { requestId: string; receivedAtMs: number } };
 type App = Hono<Env>;
 type Read = (caller: Caller, context: Context<Env>) => Promise<Result<unknown, GatewayError>>;
 
-const ENDPOINTS: readonly Endpoint[] = [chatCompletions];
+const ENDPOINTS: readonly Endpoint[] = [chatCompletions, textCompletions];
 
 /** The gateway as an HTTP application. */
 export function createApp(ports: Ports): App {

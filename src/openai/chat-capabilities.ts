@@ -4,7 +4,7 @@
 import { type GatewayError } from '../core/errors.ts';
 import { type Model } from '../core/model-catalog.ts';
 import { type ChatFields } from './chat-fields.ts';
-import { parameterError } from './parameter-error.ts';
+import { parameterError, unsupportedParameter } from './parameter-error.ts';
 
 /** The first capability that is needed and absent, or a choice that contradicts itself; null when all is well. */
 export function checkChatCapabilities(fields: ChatFields, model: Model): GatewayError | null {
@@ -16,7 +16,7 @@ export function checkChatCapabilities(fields: ChatFields, model: Model): Gateway
 function checkTools(fields: ChatFields, model: Model): GatewayError | null {
   const tools = fields.tools ?? [];
   const choice = fields.tool_choice ?? null;
-  if (tools.length > 0 && !model.capabilities.tools) return unsupported('tools');
+  if (tools.length > 0 && !model.capabilities.tools) return unsupportedParameter('tools');
   if (tools.length === 0) {
     if (choice === null || choice === 'none' || choice === 'auto') return null;
     return parameterError(
@@ -40,7 +40,7 @@ function checkTools(fields: ChatFields, model: Model): GatewayError | null {
     !fields.parallel_tool_calls &&
     !model.capabilities.parallel_tool_calls
   ) {
-    return unsupported('parallel_tool_calls');
+    return unsupportedParameter('parallel_tool_calls');
   }
   return null;
 }
@@ -58,9 +58,14 @@ function checkFormat(fields: ChatFields, model: Model): GatewayError | null {
 }
 
 function checkLogprobs(fields: ChatFields, model: Model): GatewayError | null {
-  if (model.capabilities.logprobs) return null;
-  if (fields.logprobs === true) return unsupported('logprobs');
-  return (fields.top_logprobs ?? 0) > 0 ? unsupported('top_logprobs') : null;
+  if (fields.logprobs === true) return model.capabilities.logprobs ? null : unsupportedParameter('logprobs');
+  if ((fields.top_logprobs ?? 0) === 0) return null;
+  if (!model.capabilities.logprobs) return unsupportedParameter('top_logprobs');
+  return parameterError(
+    'invalid_value',
+    'top_logprobs',
+    "Invalid value for 'top_logprobs': it needs 'logprobs' to be true.",
+  );
 }
 
 function checkParts(fields: ChatFields, model: Model): GatewayError | null {
@@ -90,14 +95,6 @@ function checkParts(fields: ChatFields, model: Model): GatewayError | null {
 function isDataUrl(image: unknown): boolean {
   const url: unknown = typeof image === 'object' && image !== null && 'url' in image ? image.url : image;
   return typeof url === 'string' && /^data:/i.test(url);
-}
-
-function unsupported(param: string): GatewayError {
-  return parameterError(
-    'unsupported_parameter',
-    param,
-    `Unsupported parameter: '${param}' is not supported with this model.`,
-  );
 }
 
 function unsupportedValue(param: string, value: string): GatewayError {

@@ -1,17 +1,30 @@
-// POST /v1/chat/completions: the endpoint's four abilities, joined (SPEC §4, §7).
+// POST /v1/chat/completions: the endpoint's abilities, joined (SPEC §4, §7).
 
-import { toChatAnswer } from './chat-answer.ts';
+import { toChatChoice } from './chat-choice.ts';
+import { toChatChunks, toLastChatChunk } from './chat-delta.ts';
 import { parseChatRequest } from './chat-request.ts';
-import { createChatTranslator } from './chat-stream.ts';
 import { toChatUpstreamBody } from './chat-upstream.ts';
+import { toCompletionAnswer } from './completion-answer.ts';
+import { type CompletionShape } from './completion-shape.ts';
+import { createCompletionTranslator } from './completion-stream.ts';
 import { type Endpoint } from './endpoint.ts';
+
+const shape: CompletionShape = {
+  chunkObject: 'chat.completion.chunk',
+  answerObject: 'chat.completion',
+  idPrefix: 'chatcmpl',
+  promptParam: 'messages',
+  toChunks: toChatChunks,
+  toLastChunk: toLastChatChunk,
+  toChoice: toChatChoice,
+};
 
 /** The chat completions endpoint. */
 export const chatCompletions: Endpoint = {
   path: '/v1/chat/completions',
-  promptParam: 'messages',
+  promptParam: shape.promptParam,
   parseRequest: parseChatRequest,
   toUpstreamBody: toChatUpstreamBody,
-  createTranslator: createChatTranslator,
-  toJsonAnswer: toChatAnswer,
+  createTranslator: (context) => createCompletionTranslator(context, shape),
+  toJsonAnswer: (text, context) => toCompletionAnswer(text, context, shape),
 };

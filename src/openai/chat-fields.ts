@@ -22,9 +22,8 @@ const messageSchema = z.looseObject({
 /** A message as far as the gateway reads it. */
 export type ChatMessage = z.infer<typeof messageSchema>;
 
-/** Fields every preset lists, and so checks. */
-const listedShape = {
-  messages: z.array(messageSchema).min(1),
+/** Fields that chat and text completions share; every preset lists them, and so checks. */
+export const commonShape = {
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   max_tokens: integerFromOne.nullish(),
@@ -37,6 +36,11 @@ const listedShape = {
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   seed: z.number().refine(Number.isInteger).nullish(),
   user: z.string().nullish(),
+};
+
+const listedShape = {
+  messages: z.array(messageSchema).min(1),
+  ...commonShape,
   chat_template_kwargs: z.looseObject({}).nullish(),
 };
 

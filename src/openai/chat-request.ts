@@ -7,6 +7,7 @@ import { type Model, type ResolvedModel } from '../core/model-catalog.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { type ChatFields, FURTHER_CHAT_FIELDS, listedChatSchema, wholeChatSchema } from './chat-fields.ts';
 import { checkChatCapabilities } from './chat-capabilities.ts';
+import { findChoiceFault, findLimitFault } from './choice-limits.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { estimateChatPrompt } from './estimate-prompt.ts';
 import { parameterError, toParameterError } from './parameter-error.ts';
@@ -22,7 +23,7 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
     findMessageFault(fields, model) ??
     findChoiceFault(fields, model) ??
     checkChatCapabilities(fields, model) ??
-    findLimitFault(fields, model);
+    findLimitFault(fields, model, 'messages');
   if (fault !== null) return err(fault);
   const stream = fields.stream === true;
   return ok({
@@ -31,7 +32,8 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
     stream,
     usageRequested: stream && fields.stream_options?.include_usage === true,
     choices: fields.n ?? 1,
-    promptTokens: estimateChatPrompt(fields),
+    choicesPerPrompt: fields.n ?? 1,
+    ...estimateChatPrompt(fields),
     outputLimit: fields.max_completion_tokens ?? fields.max_tokens ?? model.maxOutputTokens,
     effort: readEffort(body.value, model),
     endUser: fields.user ?? null,
@@ -62,37 +64,6 @@ function findMessageFault(fields: ChatFields, model: Model): GatewayError | null
       const param = `${path}.reasoning_content`;
       return parameterError('unsupported_parameter', param, `'${param}' is accepted on assistant messages only.`);
     }
-  }
-  return null;
-}
-
-function findChoiceFault(fields: ChatFields, model: Model): GatewayError | null {
-  const { max_n: maxN, max_stop: maxStop } = model.policy;
-  if (fields.n !== null && fields.n !== undefined && fields.n > maxN) {
-    return parameterError('unsupported_value', 'n', `Unsupported value: 'n' must be at most ${maxN} for this model.`);
-  }
-  if (Array.isArray(fields.stop) && maxStop !== null && fields.stop.length > maxStop) {
-    const message = `Invalid 'stop': array too long. Expected at most ${maxStop} elements.`;
-    return parameterError('array_above_max_length', 'stop', message);
-  }
-  return null;
-}
-
-function findLimitFault(fields: ChatFields, model: Model): GatewayError | null {
-  const param = fields.max_completion_tokens ? 'max_completion_tokens' : 'max_tokens';
-  const limit = fields[param] ?? null;
-  if (limit === null) return null;
-  if (model.maxOutputTokens !== null && limit > model.maxOutputTokens) {
-    const message =
-      `Invalid '${param}': integer above maximum value. ` +
-      `Expected a value <= ${model.maxOutputTokens}, but got ${limit} instead.`;
-    return parameterError('integer_above_max_value', param, message);
-  }
-  if (model.contextLength !== null && limit > model.contextLength) {
-    const message =
-      `This model's maximum context length is ${model.contextLength} tokens. ` +
-      `However, you requested ${limit} tokens in the completion alone.`;
-    return parameterError('context_length_exceeded', 'messages', message);
   }
   return null;
 }

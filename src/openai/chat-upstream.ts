@@ -1,61 +1,24 @@
-// The body that goes to an engine: the client's own text with single fields set or removed (SPEC §4). What is not named
-// here leaves as it came.
+// The upstream body of a chat request: the common edits, and those of reasoning, sampling and messages (SPEC §4).
 
-import { type Backend } from '../core/model-catalog.ts';
-import { applyJsonEdits, editMembers, type JsonEdit, type JsonPiece, readJsonPieces } from '../core/json-edit.ts';
 import { type JsonBody } from '../core/json-body.ts';
+import { applyJsonEdits, editMembers, type JsonEdit, type JsonPiece, readJsonPieces } from '../core/json-edit.ts';
+import { type Backend } from '../core/model-catalog.ts';
 import { type InferenceRequest } from './endpoint.ts';
-import { ENGINE_QUIRKS, type EngineQuirks, GATEWAY_OWNED_FIELDS } from './engine-quirks.ts';
+import { ENGINE_QUIRKS, type EngineQuirks } from './engine-quirks.ts';
 import { toEngineReasoning } from './reasoning.ts';
-
-type Changes = Map<string, string | null>;
+import { applyFieldChanges, buildCommonChanges, type FieldChanges } from './upstream-body.ts';
 
 /** The upstream body of a chat request for one backend. */
 export function toChatUpstreamBody(request: InferenceRequest, backend: Backend): string {
-  const { body } = request;
-  const quirks = ENGINE_QUIRKS[backend.engine];
-  const changes: Changes = new Map();
-  for (const { key } of body.pieces) {
-    if (body.value[key] === null || GATEWAY_OWNED_FIELDS.has(key)) changes.set(key, null);
-  }
-  changes.set('model', JSON.stringify(backend.upstream_model));
-  changeStream(changes, request, quirks);
-  changeLimit(changes, request);
+  const changes = buildCommonChanges(request, backend, '/v1/chat/completions');
   changeReasoning(changes, request);
   changeSampling(changes, request);
-  const messages = editMessages(body, backend, quirks);
+  const messages = editMessages(request.body, backend, ENGINE_QUIRKS[backend.engine]);
   if (messages !== null) changes.set('messages', messages);
-  return applyJsonEdits(body.text, editMembers(body.text, body.open, body.pieces, changes));
+  return applyFieldChanges(request, changes);
 }
 
-/** The gateway-owned fields a request carries, for the log. */
-export function listOwnedFields(request: InferenceRequest): readonly string[] {
-  return request.body.pieces.map(({ key }) => key).filter((key) => GATEWAY_OWNED_FIELDS.has(key));
-}
-
-/** Usage is always asked for, and on each chunk where the engine can; what the client did not ask for is removed later. */
-function changeStream(changes: Changes, request: InferenceRequest, quirks: EngineQuirks): void {
-  if (!request.stream) {
-    changes.set('stream_options', null);
-    return;
-  }
-  const running = request.resolved.model.runningCounts ? quirks.runningCounts : null;
-  changes.set(
-    'stream_options',
-    running === 'continuous_usage_stats'
-      ? '{"include_usage":true,"continuous_usage_stats":true}'
-      : '{"include_usage":true}',
-  );
-  if (running === 'timings_per_token') changes.set('timings_per_token', 'true');
-}
-
-/** One limit, under the one name every engine knows; the newer name is removed. */
-function changeLimit(changes: Changes, request: InferenceRequest): void {
-  changes.set('max_completion_tokens', null);
-  changes.set('max_tokens', request.outputLimit === null ? null : String(request.outputLimit));
-}
-
-function changeReasoning(changes: Changes, request: InferenceRequest): void {
+function changeReasoning(changes: FieldChanges, request: InferenceRequest): void {
   changes.set('reasoning', null);
   changes.set('reasoning_effort', null);
   const { body, resolved, effort } = request;
@@ -66,7 +29,7 @@ function changeReasoning(changes: Changes, request: InferenceRequest): void {
   }
 }
 
-function changeSampling(changes: Changes, request: InferenceRequest): void {
+function changeSampling(changes: FieldChanges, request: InferenceRequest): void {
   if (request.resolved.model.policy.omitted_sampling !== 'one') return;
   for (const field of ['temperature', 'top_p']) {
     if ((request.body.value[field] ?? null) === null) changes.set(field, '1');
@@ -99,9 +62,9 @@ function editMessages(body: JsonBody, backend: Backend, quirks: EngineQuirks): s
   return applyJsonEdits(text, edits);
 }
 
-function readMessageChanges(message: unknown, backend: Backend, quirks: EngineQuirks): Changes | null {
+function readMessageChanges(message: unknown, backend: Backend, quirks: EngineQuirks): FieldChanges | null {
   if (typeof message !== 'object' || message === null || !('role' in message)) return null;
-  const changes: Changes = new Map();
+  const changes: FieldChanges = new Map();
   if (message.role === 'developer' && backend.developer_role === 'system') changes.set('role', '"system"');
   if (message.role === 'assistant' && quirks.reasoningIn !== null) {
     const spare = quirks.reasoningIn === 'reasoning' ? 'reasoning_content' : 'reasoning';

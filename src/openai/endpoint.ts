@@ -20,8 +20,12 @@ export type InferenceRequest = {
   readonly usageRequested: boolean;
   /** Choices over all prompts. */
   readonly choices: number;
+  /** Choices of each prompt: choice i belongs to prompt ⌊i / choicesPerPrompt⌋. */
+  readonly choicesPerPrompt: number;
   /** Estimated tokens of all prompts. */
   readonly promptTokens: number;
+  /** Tokens that no prompt of the request can exceed. */
+  readonly promptTokensMax: number;
   /** Output tokens per choice, from the client or the model's ceiling; null when neither sets one. */
   readonly outputLimit: number | null;
   readonly effort: Effort | null;

@@ -11,6 +11,11 @@ export type EngineQuirks = {
   readonly reasoningIn: 'reasoning' | 'reasoning_content' | null;
   /** The engine cuts a prompt that is too long instead of refusing it, so the gateway must refuse. */
   readonly truncatesSilently: boolean;
+  /**
+   * How /v1/completions is told to use the rest of the context when there is no limit: vLLM's default is 16, and an
+   * explicit null lifts it; `rest` sends what surely fits; null leaves it to an engine that does so by itself.
+   */
+  readonly omittedTextLimit: 'null' | 'rest' | null;
   /** With several choices the engine closes each with counts of its own. */
   readonly countsPerTask: boolean;
   /** The engine makes one choice whatever `n` says. */
@@ -21,14 +26,25 @@ const NOTHING_ASSUMED: EngineQuirks = {
   runningCounts: null,
   reasoningIn: null,
   truncatesSilently: false,
+  omittedTextLimit: null,
   countsPerTask: false,
   singleChoice: false,
 };
 
 /** The quirks of every engine the catalog can name. */
 export const ENGINE_QUIRKS: Readonly<Record<Engine, EngineQuirks>> = {
-  vllm: { ...NOTHING_ASSUMED, runningCounts: 'continuous_usage_stats', reasoningIn: 'reasoning' },
-  sglang: { ...NOTHING_ASSUMED, runningCounts: 'continuous_usage_stats', reasoningIn: 'reasoning_content' },
+  vllm: {
+    ...NOTHING_ASSUMED,
+    runningCounts: 'continuous_usage_stats',
+    reasoningIn: 'reasoning',
+    omittedTextLimit: 'null',
+  },
+  sglang: {
+    ...NOTHING_ASSUMED,
+    runningCounts: 'continuous_usage_stats',
+    reasoningIn: 'reasoning_content',
+    omittedTextLimit: 'rest',
+  },
   llamacpp: {
     ...NOTHING_ASSUMED,
     runningCounts: 'timings_per_token',

@@ -5,11 +5,21 @@ import { type ChatFields } from './chat-fields.ts';
 
 const BYTES_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;
+/** A byte-level tokenizer makes at most one token a byte; the template adds at most so many a message. */
+const TOKENS_PER_MESSAGE_MAX = 8;
 /** What an image counts, whatever its size (SPEC §4). */
 const IMAGE_TOKENS = 1500;
 
-/** Estimated prompt tokens of a chat request: texts, tool calls, tool definitions and images. */
-export function estimateChatPrompt(fields: ChatFields): number {
+/** The size of a request's prompts, before any engine has counted them. */
+export type PromptSize = {
+  /** Estimated tokens of all prompts. */
+  readonly promptTokens: number;
+  /** Tokens that no single prompt can exceed. */
+  readonly promptTokensMax: number;
+};
+
+/** The size of a chat prompt: texts, tool calls, tool definitions and images. */
+export function estimateChatPrompt(fields: ChatFields): PromptSize {
   let bytes = 0;
   let images = 0;
   for (const message of fields.messages) {
@@ -25,7 +35,20 @@ export function estimateChatPrompt(fields: ChatFields): number {
     for (const call of message.tool_calls ?? []) bytes += countUtf8Bytes(call.function.name + call.function.arguments);
   }
   if (fields.tools !== null && fields.tools !== undefined) bytes += countUtf8Bytes(JSON.stringify(fields.tools));
-  return Math.ceil(bytes / BYTES_PER_TOKEN) + fields.messages.length * TOKENS_PER_MESSAGE + images * IMAGE_TOKENS;
+  const messages = fields.messages.length;
+  return {
+    promptTokens: Math.ceil(bytes / BYTES_PER_TOKEN) + messages * TOKENS_PER_MESSAGE + images * IMAGE_TOKENS,
+    promptTokensMax: bytes + messages * TOKENS_PER_MESSAGE_MAX + images * IMAGE_TOKENS,
+  };
+}
+
+/** The size of the prompts of a text completion. */
+export function estimateTextPrompts(prompts: readonly string[]): PromptSize {
+  const sizes = prompts.map(countUtf8Bytes);
+  return {
+    promptTokens: sizes.reduce((sum, bytes) => sum + Math.ceil(bytes / BYTES_PER_TOKEN) + 1, 0),
+    promptTokensMax: sizes.reduce((most, bytes) => Math.max(most, bytes + 1), 0),
+  };
 }
 
 /** Bytes of a string in UTF-8, without encoding it. */

@@ -20,6 +20,12 @@ export function parameterError(code: ParameterCode, param: string, message: stri
   return { kind: 'invalid_parameter', code, param, message };
 }
 
+/** A field that the model cannot serve. */
+export function unsupportedParameter(param: string): GatewayError {
+  const message = `Unsupported parameter: '${param}' is not supported with this model.`;
+  return parameterError('unsupported_parameter', param, message);
+}
+
 /** `messages[0].role`, as OpenAI writes a path. */
 export function toParamPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
@@ -28,13 +34,13 @@ export function toParamPath(path: readonly PropertyKey[]): string {
   }, '');
 }
 
-/** Of a union's branches the one that got furthest says best what is wrong. */
+/** Of a union's branches the one that got furthest says best what is wrong; one of another type says nothing. */
 function unwrapUnion(issue: Issue): Issue {
   if (issue.code !== 'invalid_union') return issue;
   const inner = issue.errors.map((branch) => branch[0]).filter((branch) => branch !== undefined);
-  const deepest = inner.toSorted((left, right) => right.path.length - left.path.length)[0];
-  if (deepest === undefined || deepest.path.length === 0) return issue;
-  return unwrapUnion({ ...deepest, path: [...issue.path, ...deepest.path] });
+  const fitting = inner.filter((branch) => branch.path.length > 0 || branch.code !== 'invalid_type');
+  const deepest = fitting.toSorted((left, right) => right.path.length - left.path.length)[0];
+  return deepest === undefined ? issue : unwrapUnion({ ...deepest, path: [...issue.path, ...deepest.path] });
 }
 
 function toError(issue: Issue, input: unknown): GatewayError {

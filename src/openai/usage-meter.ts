@@ -3,6 +3,8 @@
 // (vLLM while it runs, llama.cpp at the end too) are added up, their common prompt once (SPEC §7, WIRE §4a).
 
 import { type JsonObject, readCount, readObject } from '../core/json-read.ts';
+import { type AnswerContext } from './endpoint.ts';
+import { ENGINE_QUIRKS } from './engine-quirks.ts';
 import { buildUsage, readUsage, toTotalTokens, type Usage, type UsageSource } from '../core/usage.ts';
 
 /** What is known of an answer's usage. `reported` is the engine's own object, for its details. */
@@ -16,14 +18,10 @@ export type UsageMeter = {
   readonly total: (deltas: number) => Metered;
 };
 
-/**
- * Creates a meter.
- *
- * @param promptTokens The estimate used where the engine counts nothing.
- * @param countsPerTask The engine's closing numbers are of one choice each, so several of them add up.
- */
-export function createUsageMeter(promptTokens: number, countsPerTask: boolean): UsageMeter {
-  const parts = new Map<string, Usage>();
+/** Creates the meter of one answer. The request's own estimate stands in where the engine counts nothing. */
+export function createUsageMeter({ request, backend }: AnswerContext): UsageMeter {
+  const { countsPerTask } = ENGINE_QUIRKS[backend.engine];
+  const parts: Parts = { choices: new Map(), tasks: [] };
   let whole: Usage | null = null;
   let reported: unknown = null;
   let isFinal = false;
@@ -35,31 +33,48 @@ export function createUsageMeter(promptTokens: number, countsPerTask: boolean): 
       reported = value['usage'] ?? reported;
       isFinal = finished;
       const index = readOnlyIndex(value['choices']);
-      if (index !== null) parts.set(`choice ${index}`, usage);
-      else if (countsPerTask) parts.set(`task ${parts.size}`, usage);
+      if (index !== null) parts.choices.set(index, usage);
+      else if (countsPerTask) parts.tasks.push(usage);
       else whole = usage;
     },
     total(deltas) {
-      const known = whole ?? addParts(parts);
+      const known = whole ?? addParts(parts, request.choicesPerPrompt);
       if (known !== null) return { usage: known, source: isFinal ? 'engine' : 'engine_running', reported };
       if (deltas === 0) return { usage: buildUsage({ input: 0, output: 0 }), source: 'none', reported: null };
-      return { usage: buildUsage({ input: promptTokens, output: deltas }), source: 'estimated', reported: null };
+      return {
+        usage: buildUsage({ input: request.promptTokens, output: deltas }),
+        source: 'estimated',
+        reported: null,
+      };
     },
   };
 }
 
-/** The counts of single choices as one; where a choice was counted as it ran and at its end, the end holds. */
-function addParts(parts: ReadonlyMap<string, Usage>): Usage | null {
-  const tasks = [...parts].filter(([name]) => name.startsWith('task ')).map(([, usage]) => usage);
-  const counted = tasks.length > 0 ? tasks : [...parts.values()];
+/** Counts of single choices; where an engine closes each with counts of its own, those hold. */
+type Parts = { readonly choices: Map<number, Usage>; readonly tasks: Usage[] };
+
+/** The counts of single choices as one: outputs add up, a prompt counts once for all its choices. */
+function addParts({ choices, tasks }: Parts, choicesPerPrompt: number): Usage | null {
+  const counted = tasks.length > 0 ? tasks.map((usage) => [0, usage] as const) : [...choices];
   if (counted.length === 0) return null;
+  const prompts = new Map<number, Usage>();
+  for (const [index, usage] of counted) {
+    const prompt = Math.floor(index / choicesPerPrompt);
+    const before = prompts.get(prompt);
+    if (before === undefined || before.input_tokens <= usage.input_tokens) prompts.set(prompt, usage);
+  }
+  const outputs = counted.map(([, usage]) => usage);
   return buildUsage({
-    input: Math.max(...counted.map((usage) => usage.input_tokens)),
-    cached: Math.max(...counted.map((usage) => usage.cached_input_tokens)),
-    cacheWrite: Math.max(...counted.map((usage) => usage.cache_write_tokens)),
-    output: counted.reduce((sum, usage) => sum + usage.output_tokens, 0),
-    reasoning: counted.reduce((sum, usage) => sum + usage.reasoning_tokens, 0),
+    input: sum(prompts.values(), 'input_tokens'),
+    cached: sum(prompts.values(), 'cached_input_tokens'),
+    cacheWrite: sum(prompts.values(), 'cache_write_tokens'),
+    output: sum(outputs, 'output_tokens'),
+    reasoning: sum(outputs, 'reasoning_tokens'),
   });
+}
+
+function sum(usages: Iterable<Usage>, field: keyof Usage): number {
+  return [...usages].reduce((total, usage) => total + usage[field], 0);
 }
 
 /** The index of a chunk's choice when it has exactly one that is a delta; null for a whole answer or none. */

@@ -129,6 +129,7 @@ const CATALOG = {
       revisions: { '2026-11-01': { backends: [{ ...backend, upstream_model: 'engine-model-2026-11-01' }] } },
     },
     'unlimited-model': { backends: [backend] },
+    capable: { max_output_tokens: 1024, capabilities: { logprobs: true, echo: true }, backends: [backend] },
     'on-request': { preset: 'springboards', backends: [backend] },
     'completions-only': { endpoints: ['/v1/completions'], backends: [backend] },
     private: { visibility: ['ws-owner'], backends: [backend] },

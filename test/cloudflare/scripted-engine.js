@@ -21,6 +21,18 @@ const HAPPY_ANSWER = {
   usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
 };
 
+const HAPPY_TEXT_STREAM = [
+  { json: { object: 'text_completion', choices: [{ index: 0, text: 'Hi', logprobs: null, finish_reason: null }] } },
+  { json: { object: 'text_completion', choices: [{ index: 0, text: '', logprobs: null, finish_reason: 'stop' }] } },
+  { json: { choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } } },
+  { data: '[DONE]' },
+];
+const HAPPY_TEXT_ANSWER = {
+  ...HAPPY_ANSWER,
+  object: 'text_completion',
+  choices: [{ index: 0, text: 'Hi', finish_reason: 'stop' }],
+};
+
 export class Bridge extends WorkerEntrypoint {
   async fetch(request) {
     const url = new URL(request.url);
@@ -40,8 +52,9 @@ export class Bridge extends WorkerEntrypoint {
       return new Response(script.body ?? '', { status: script.status, headers: script.headers ?? {} });
     }
     if (script.json) return Response.json(script.json);
-    if (!body.stream) return Response.json(HAPPY_ANSWER);
-    return new Response(play(script.stream ?? HAPPY_STREAM, record), {
+    const isText = url.pathname === '/v1/completions';
+    if (!body.stream) return Response.json(isText ? HAPPY_TEXT_ANSWER : HAPPY_ANSWER);
+    return new Response(play(script.stream ?? (isText ? HAPPY_TEXT_STREAM : HAPPY_STREAM), record), {
       headers: { 'content-type': 'text/event-stream' },
     });
   }

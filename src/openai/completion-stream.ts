@@ -1,32 +1,37 @@
-// Translates an engine's chat stream into the client's: normal form, constant identity, usage once before the end, an
+// Translates an engine's stream of a chat or text completion into the client's: normal form, constant identity, usage once before the end, an
 // error before [DONE] when it breaks (SPEC §7). Synchronous; moving bytes and waiting is the relay's work.
 
 import { type GatewayError } from '../core/errors.ts';
 import { isObject, type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
 import { toOpenAIError } from '../core/openai-error.ts';
 import { toCompletionUsage } from '../core/usage.ts';
-import { type ChoiceState, createChoiceState, type ReasoningOut, toChoiceChunks } from './chat-delta.ts';
+import {
+  buildCompletionHead,
+  type ChoiceState,
+  type CompletionHead,
+  type CompletionShape,
+  createChoiceState,
+  readTellingReason,
+} from './completion-shape.ts';
 import { type AnswerContext, type Progress, type StreamTranslator, type Translated } from './endpoint.ts';
-import { ENGINE_QUIRKS } from './engine-quirks.ts';
 import { createUsageMeter } from './usage-meter.ts';
 import { readEmbeddedError } from './upstream-error.ts';
 
 const DONE = 'data: [DONE]\n\n';
 
-/** Creates the translator of one chat stream. */
-export function createChatTranslator(context: AnswerContext): StreamTranslator {
+/** Creates the translator of one stream. */
+export function createCompletionTranslator(context: AnswerContext, shape: CompletionShape): StreamTranslator {
   const { request } = context;
   const { policy } = request.resolved.model;
   const choices = new Map<number, ChoiceState>();
-  const meter = createUsageMeter(request.promptTokens, ENGINE_QUIRKS[context.backend.engine].countsPerTask);
-  const reasoningOut: ReasoningOut = request.effort === 'none' ? 'nothing' : policy.reasoning_field;
+  const meter = createUsageMeter(context);
   const showUsage = policy.usage_in_stream === 'always' || request.usageRequested;
-  let head: ChunkHead | null = null;
+  let head: CompletionHead | null = null;
   let engineId: string | null = null;
   let servedModel: string | null = null;
 
   function writeChunk(rest: JsonObject): string {
-    head ??= buildHead(context, {});
+    head ??= buildCompletionHead(context, shape, shape.chunkObject, {});
     return `data: ${JSON.stringify({ ...head, ...rest })}\n\n`;
   }
 
@@ -35,7 +40,7 @@ export function createChatTranslator(context: AnswerContext): StreamTranslator {
   }
 
   function translateChunk(chunk: JsonObject): string {
-    head ??= buildHead(context, chunk);
+    head ??= buildCompletionHead(context, shape, shape.chunkObject, chunk);
     engineId ??= readText(chunk['id']) || null;
     servedModel ??= readText(chunk['model']) || null;
     let text = '';
@@ -45,11 +50,11 @@ export function createChatTranslator(context: AnswerContext): StreamTranslator {
       const index = typeof choice['index'] === 'number' ? choice['index'] : 0;
       const state = choices.get(index) ?? createChoiceState();
       choices.set(index, state);
-      for (const out of toChoiceChunks(choice, index, state, reasoningOut, context.requestId)) {
+      for (const out of shape.toChunks(choice, index, state, context)) {
         text += writeChunk({ choices: [out] });
       }
     }
-    meter.read(chunk, isFinished(choices));
+    meter.read(chunk, isFinished(choices, request.choices));
     return text;
   }
 
@@ -65,17 +70,17 @@ export function createChatTranslator(context: AnswerContext): StreamTranslator {
       if (data === '[DONE]') return { type: 'done' };
       const chunk = parseJsonObject(data);
       if (chunk === null) return toGarbage(data);
-      const fault = readEmbeddedError(chunk, 'messages') ?? readAbort(chunk);
+      const fault = readEmbeddedError(chunk, shape.promptParam) ?? readAbort(chunk);
       if (fault !== null) return { type: 'fault', ...fault };
       return { type: 'output', text: translateChunk(chunk) };
     },
-    isComplete: () => isFinished(choices),
+    isComplete: () => isFinished(choices, request.choices),
     finish() {
       let text = '';
       for (const [index, state] of choices) {
         if (state.finishReason !== null) continue;
         state.finishReason = state.toolCalls > 0 ? 'tool_calls' : 'stop';
-        text += writeChunk({ choices: [{ index, delta: {}, finish_reason: state.finishReason }] });
+        text += writeChunk({ choices: [shape.toLastChunk(index, state, state.finishReason)] });
       }
       return text + writeUsage() + DONE;
     },
@@ -85,11 +90,10 @@ export function createChatTranslator(context: AnswerContext): StreamTranslator {
     },
     progress(): Progress {
       const { usage, source } = meter.total(deltas());
-      const reasons = [...choices.values()].map((choice) => choice.finishReason);
       return {
         usage,
         usageSource: source,
-        finishReason: reasons.find((reason) => reason !== null && reason !== 'stop') ?? reasons[0] ?? null,
+        finishReason: readTellingReason([...choices.values()].map((choice) => choice.finishReason)),
         completionId: head?.id ?? engineId,
         servedModel,
         started: deltas() > 0,
@@ -98,37 +102,9 @@ export function createChatTranslator(context: AnswerContext): StreamTranslator {
   };
 }
 
-type ChunkHead = {
-  readonly id: string;
-  readonly object: 'chat.completion.chunk';
-  readonly created: number;
-  readonly model: string;
-  readonly system_fingerprint?: string;
-};
-
-/** What every chunk of a stream has in common, fixed by the first (some engines change `created`, some send no id). */
-function buildHead(context: AnswerContext, chunk: JsonObject): ChunkHead {
-  const { resolved } = context.request;
-  const created = chunk['created'];
-  const engineModel = readText(chunk['model']);
-  const fingerprint = readText(chunk['system_fingerprint']);
-  return {
-    id: readText(chunk['id']) || toCompletionId(context.requestId),
-    object: 'chat.completion.chunk',
-    created: typeof created === 'number' && Number.isInteger(created) && created > 0 ? created : context.createdSeconds,
-    model:
-      resolved.model.policy.response_model === 'engine' && engineModel !== '' ? engineModel : resolved.requestedModel,
-    ...(fingerprint === '' ? {} : { system_fingerprint: fingerprint }),
-  };
-}
-
-/** The completion id where the engine has none. */
-export function toCompletionId(requestId: string): string {
-  return `chatcmpl-${requestId.replace(/^req_/, '')}`;
-}
-
-function isFinished(choices: ReadonlyMap<number, ChoiceState>): boolean {
-  return choices.size > 0 && [...choices.values()].every((choice) => choice.finishReason !== null);
+/** Whether every choice that was asked for has come and ended. */
+function isFinished(choices: ReadonlyMap<number, ChoiceState>, wanted: number): boolean {
+  return choices.size >= wanted && [...choices.values()].every((choice) => choice.finishReason !== null);
 }
 
 /** SGLang ends an aborted generation with the finish reason `abort`: not an answer, though it looks like one. */

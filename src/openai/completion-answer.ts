@@ -1,0 +1,60 @@
+// An engine's JSON answer to a chat or text completion in the normal form of SPEC §4.
+
+import { type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
+import { err, ok, type Result } from '../core/result.ts';
+import { toCompletionUsage } from '../core/usage.ts';
+import { buildCompletionHead, type CompletionShape, type OutChoice, readTellingReason } from './completion-shape.ts';
+import { type AnswerContext, type JsonAnswer, type UpstreamFault } from './endpoint.ts';
+import { countUtf8Bytes } from './estimate-prompt.ts';
+import { createUsageMeter } from './usage-meter.ts';
+import { readEmbeddedError } from './upstream-error.ts';
+
+/** Normalises an engine's JSON answer; an error object, no choices or no JSON is a fault. */
+export function toCompletionAnswer(
+  text: string,
+  context: AnswerContext,
+  shape: CompletionShape,
+): Result<JsonAnswer, UpstreamFault> {
+  const answer = parseJsonObject(text);
+  if (answer === null) return err(garbage(text));
+  const fault = readEmbeddedError(answer, shape.promptParam);
+  if (fault !== null) return err(fault);
+  const list: unknown = answer['choices'];
+  if (!Array.isArray(list) || list.length === 0) return err(garbage(text));
+  const choices = list.map((item: unknown, at) => {
+    const choice = readObject(item);
+    return shape.toChoice(choice, typeof choice['index'] === 'number' ? choice['index'] : at, context);
+  });
+  const meter = createUsageMeter(context);
+  meter.read(answer, true);
+  const { usage, source, reported } = meter.total(estimateOutput(choices));
+  const head = buildCompletionHead(context, shape, shape.answerObject, answer);
+  const body = { ...head, choices, usage: toCompletionUsage(usage, reported, source !== 'engine') };
+  return ok({
+    body: JSON.stringify(body),
+    progress: {
+      usage,
+      usageSource: source,
+      finishReason: readTellingReason(choices.map((choice) => choice.finish_reason)),
+      completionId: head.id,
+      servedModel: readText(answer['model']) || null,
+      started: true,
+    },
+  });
+}
+
+/** Output tokens of an answer whose engine counted none: four bytes of UTF-8 each, at least one. */
+function estimateOutput(choices: readonly OutChoice[]): number {
+  const texts = choices.map((choice) => {
+    const message: JsonObject = readObject(choice['message']);
+    return JSON.stringify([choice['text'], message['content'], message['reasoning'], message['tool_calls']]);
+  });
+  return Math.max(1, Math.ceil(texts.reduce((bytes, text) => bytes + countUtf8Bytes(text), 0) / 4));
+}
+
+function garbage(text: string): UpstreamFault {
+  return {
+    error: { kind: 'upstream', failure: 'upstream_error' },
+    detail: `no completion in an answer of ${text.length} characters`,
+  };
+}

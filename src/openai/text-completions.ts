@@ -1,0 +1,29 @@
+// POST /v1/completions: the endpoint's abilities, joined (SPEC §4, §7).
+
+import { toCompletionAnswer } from './completion-answer.ts';
+import { type CompletionShape } from './completion-shape.ts';
+import { createCompletionTranslator } from './completion-stream.ts';
+import { type Endpoint } from './endpoint.ts';
+import { toLastTextChunk, toTextChoice, toTextChunks } from './text-choice.ts';
+import { parseTextRequest } from './text-request.ts';
+import { toTextUpstreamBody } from './text-upstream.ts';
+
+const shape: CompletionShape = {
+  chunkObject: 'text_completion',
+  answerObject: 'text_completion',
+  idPrefix: 'cmpl',
+  promptParam: 'prompt',
+  toChunks: toTextChunks,
+  toLastChunk: toLastTextChunk,
+  toChoice: toTextChoice,
+};
+
+/** The text completions endpoint. */
+export const textCompletions: Endpoint = {
+  path: '/v1/completions',
+  promptParam: shape.promptParam,
+  parseRequest: parseTextRequest,
+  toUpstreamBody: toTextUpstreamBody,
+  createTranslator: (context) => createCompletionTranslator(context, shape),
+  toJsonAnswer: (text, context) => toCompletionAnswer(text, context, shape),
+};

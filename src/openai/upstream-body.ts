@@ -1,0 +1,66 @@
+// What the upstream bodies of chat and text completions have in common: the client's own text with single fields set or
+// removed (SPEC §4). What is not named leaves as it came.
+
+import { applyJsonEdits, editMembers } from '../core/json-edit.ts';
+import { type InferencePath, type Backend } from '../core/model-catalog.ts';
+import { type InferenceRequest } from './endpoint.ts';
+import { ENGINE_QUIRKS, type EngineQuirks, GATEWAY_OWNED_FIELDS } from './engine-quirks.ts';
+
+/** Per field its new value as JSON text, or null to remove it. */
+export type FieldChanges = Map<string, string | null>;
+
+/** The changes every request needs: model, nulls, owned fields, usage in the stream, the limit. */
+export function buildCommonChanges(request: InferenceRequest, backend: Backend, path: InferencePath): FieldChanges {
+  const { body } = request;
+  const quirks = ENGINE_QUIRKS[backend.engine];
+  const changes: FieldChanges = new Map();
+  for (const { key } of body.pieces) {
+    if (body.value[key] === null || GATEWAY_OWNED_FIELDS.has(key)) changes.set(key, null);
+  }
+  changes.set('model', JSON.stringify(backend.upstream_model));
+  changeStream(changes, request, quirks);
+  changeLimit(changes, request, quirks, path);
+  return changes;
+}
+
+/** The client's text with the changes made. */
+export function applyFieldChanges({ body }: InferenceRequest, changes: FieldChanges): string {
+  return applyJsonEdits(body.text, editMembers(body.text, body.open, body.pieces, changes));
+}
+
+/** The gateway-owned fields a request carries, for the log. */
+export function listOwnedFields({ body }: InferenceRequest): readonly string[] {
+  return body.pieces.map(({ key }) => key).filter((key) => GATEWAY_OWNED_FIELDS.has(key));
+}
+
+/** Usage is always asked for, and on each chunk where the engine can; what the client did not ask for is removed later. */
+function changeStream(changes: FieldChanges, request: InferenceRequest, quirks: EngineQuirks): void {
+  if (!request.stream) {
+    changes.set('stream_options', null);
+    return;
+  }
+  const running = request.resolved.model.runningCounts ? quirks.runningCounts : null;
+  const onEachChunk = running === 'continuous_usage_stats' ? ',"continuous_usage_stats":true' : '';
+  changes.set('stream_options', `{"include_usage":true${onEachChunk}}`);
+  if (running === 'timings_per_token') changes.set('timings_per_token', 'true');
+}
+
+/**
+ * One limit, under the one name every engine knows; the newer name is removed. Without a limit the rest of the context
+ * is asked for, in the way the engine knows.
+ */
+function changeLimit(
+  changes: FieldChanges,
+  request: InferenceRequest,
+  quirks: EngineQuirks,
+  path: InferencePath,
+): void {
+  changes.set('max_completion_tokens', null);
+  changes.set('max_tokens', request.outputLimit === null ? null : String(request.outputLimit));
+  if (request.outputLimit !== null || path !== '/v1/completions') return;
+  if (quirks.omittedTextLimit === 'null') changes.set('max_tokens', 'null');
+  const { contextLength } = request.resolved.model;
+  if (quirks.omittedTextLimit === 'rest' && contextLength !== null) {
+    changes.set('max_tokens', String(Math.max(1, contextLength - request.promptTokensMax)));
+  }
+}

@@ -1,0 +1,246 @@
+// What every inference endpoint promises alike, by the same table over all of them, inside workerd: engine faults before
+// and inside a stream, a client that leaves, and what is particular to text completions.
+
+import { reset } from 'cloudflare:test';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  addKey,
+  chat,
+  type EngineScript,
+  post,
+  prepare,
+  readError,
+  readEvents,
+  readReceipt,
+  readRecorded,
+} from './fixtures.ts';
+
+beforeAll(prepare);
+afterAll(reset);
+
+const ENDPOINTS = ['/v1/chat/completions', '/v1/completions'] as const;
+type Path = (typeof ENDPOINTS)[number];
+
+type Wire = {
+  /** A request body. */
+  readonly body: (fields: Record<string, unknown>, script?: EngineScript) => string;
+  /** A choice of a streamed chunk. */
+  readonly delta: (text: string) => Record<string, unknown>;
+};
+
+function wireOf(path: Path): Wire {
+  if (path === '/v1/chat/completions') {
+    return { body: chat, delta: (content) => ({ index: 0, delta: { content }, finish_reason: null }) };
+  }
+  return { body: text, delta: (content) => ({ index: 0, text: content, finish_reason: null }) };
+}
+
+/** A text completion body with a script for the engine. */
+function text(fields: Record<string, unknown> = {}, script?: EngineScript): string {
+  return chat({ messages: undefined, prompt: 'Hello', ...fields }, script);
+}
+
+describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
+  const { delta, body } = wireOf(path);
+
+  it.each([
+    ['unreachable', { throw: true } as const, 502, 'upstream_unreachable', 2],
+    ['500', { status: 500, body: 'stack at http://10.0.0.5/x' } as const, 502, 'upstream_error', 1],
+    ['503', { status: 503, body: '' } as const, 503, 'server_is_overloaded', 1],
+    ['429', { status: 429, body: '' } as const, 503, 'server_is_overloaded', 1],
+    ['401', { status: 401, body: '{"error":"Unauthorized"}' } as const, 502, 'upstream_misconfigured', 1],
+    ['404', { status: 404, body: '' } as const, 502, 'upstream_misconfigured', 1],
+    ['302', { status: 302, body: '' } as const, 502, 'upstream_error', 1],
+    ['200 with a JSON error', { json: { error: { message: 'boom', code: 500 } } }, 502, 'upstream_error', 1],
+  ])(
+    '§3 %s, stream and not: an HTTP error, a failed receipt, no cost',
+    async (_name, script, status, code, attempts) => {
+      const token = await addKey(`faults${path.replaceAll('/', '-')}`, {}, {});
+      for (const stream of [false, true]) {
+        const response = await post(token, body({ stream }, script), {}, path);
+        const error = await readError(response);
+        expect([response.status, error['code'], error['param']]).toEqual([status, code, null]);
+        expect(JSON.stringify(error)).not.toContain('10.0.0.5');
+        expect(await readReceipt(token, response)).toMatchObject({
+          status: 'failed',
+          http_status: status,
+          error_code: code,
+          attempts,
+          cost_usd: '0.000000000',
+        });
+      }
+    },
+  );
+
+  it('§3 an engine 400 is the caller’s: its message, its param; context overflow has its code', async () => {
+    const token = await addKey(`engine400${path.replaceAll('/', '-')}`);
+    const text = '{"error":{"message":"min_p must be in [0, 1]","type":"BadRequestError","param":"min_p","code":400}}';
+    const refused = await post(token, body({}, { status: 400, body: text }), {}, path);
+    expect([refused.status, await readError(refused)]).toEqual([
+      400,
+      { message: 'min_p must be in [0, 1]', type: 'invalid_request_error', param: 'min_p', code: null },
+    ]);
+    const overflow = '{"object":"error","message":"This model\'s maximum context length is 10 tokens.","code":400}';
+    const long = await post(token, body({ stream: true }, { status: 400, body: overflow }), {}, path);
+    expect(await readError(long)).toMatchObject({
+      code: 'context_length_exceeded',
+      param: path === '/v1/completions' ? 'prompt' : 'messages',
+    });
+  });
+
+  it.each([
+    ['cut between events', [{ wait: 50, cut: true }], 'upstream_disconnected'],
+    ['cut in mid-event', [{ raw: 'data: {"id":"c1","obj' }, { cut: true }], 'upstream_disconnected'],
+    ['clean end without finish', [], 'upstream_disconnected'],
+    ['an engine error', [{ data: '{"error":{"message":"boom","code":500}}' }, { data: '[DONE]' }], 'upstream_error'],
+    ['garbage', [{ data: 'not json' }], 'upstream_error'],
+  ])('§7 %s: deltas, usage, error, [DONE]; a failed receipt with the counts', async (_name, tail, code) => {
+    const token = await addKey(`cuts${path.replaceAll('/', '-')}`, {}, {});
+    const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
+    const head = { json: { choices: [delta('Hi')], usage } };
+    const response = await post(token, body({ stream: true }, { stream: [head, ...tail] }), {}, path);
+    expect(response.status).toBe(200);
+    const events = await readEvents(response);
+    expect(events).toHaveLength(4);
+    expect(JSON.parse(events[0] ?? '')).toMatchObject({ choices: [delta('Hi')] });
+    expect(JSON.parse(events[0] ?? '')).not.toHaveProperty('usage');
+    expect(JSON.parse(events[1] ?? '')).toMatchObject({ choices: [], usage });
+    expect(JSON.parse(events[2] ?? '')).toMatchObject({ error: { type: 'server_error', code, param: null } });
+    expect(events[3]).toBe('[DONE]');
+    expect(await readReceipt(token, response)).toMatchObject({
+      status: 'failed',
+      http_status: 200,
+      error_code: code,
+      usage: { input_tokens: 3, output_tokens: 1 },
+      usage_source: 'engine_running',
+      cost_usd: '0.000000000',
+    });
+  });
+
+  it('§7 a client that stops reading: the engine is aborted, the receipt is interrupted and billed', async () => {
+    const token = await addKey(`leaver${path.replaceAll('/', '-')}`);
+    const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
+    const step = { json: { choices: [delta('Hi')], usage }, wait: 20 };
+    const steps = Array.from({ length: 50 }, () => step);
+    const response = await post(token, body({ stream: true }, { stream: steps }), {}, path);
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    const receipt = await readReceipt(token, response);
+    expect(receipt).toMatchObject({ status: 'interrupted', http_status: 200, usage: { output_tokens: 1 } });
+    expect(receipt['cost_usd']).not.toBe('0.000000000');
+    expect((await readRecorded(response))?.aborted).toBe(true);
+  });
+});
+
+describe('§4 text completions', () => {
+  const path = '/v1/completions';
+  const ask = async (token: string, fields: Record<string, unknown>, script?: EngineScript): Promise<Response> => {
+    return post(token, text(fields, script), {}, path);
+  };
+
+  it('§4 a JSON answer in normal form, and a receipt that names the endpoint', async () => {
+    const token = await addKey('text-plain');
+    const response = await ask(token, {});
+    expect(await response.json()).toEqual({
+      id: 'chatcmpl-engine',
+      object: 'text_completion',
+      created: 1789516800,
+      model: 'test-model',
+      choices: [{ index: 0, text: 'Hi', logprobs: null, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    });
+    expect(await readReceipt(token, response)).toMatchObject({ endpoint: path, status: 'completed' });
+    expect((await readRecorded(response))?.path).toBe(path);
+  });
+
+  it('§7 a stream: text, finish, one usage chunk, [DONE]', async () => {
+    const token = await addKey('text-stream');
+    const events = await readEvents(await ask(token, { stream: true }));
+    const chunks = events.slice(0, -1).map((event): Record<string, unknown> => JSON.parse(event));
+    expect(events.at(-1)).toBe('[DONE]');
+    expect(chunks.map((chunk) => chunk['object'])).toEqual(Array.from({ length: 3 }, () => 'text_completion'));
+    expect(chunks.map((chunk) => chunk['choices'])).toEqual([
+      [{ index: 0, text: 'Hi', logprobs: null, finish_reason: null }],
+      [{ index: 0, text: '', logprobs: null, finish_reason: 'stop' }],
+      [],
+    ]);
+  });
+
+  it('§7 prompts counted each for itself: running counts add up, the last of each choice counts', async () => {
+    const token = await addKey('text-prompts');
+    const step = (index: number, prompt: number, output: number, reason: string | null): Record<string, unknown> => ({
+      json: {
+        choices: [{ index, text: 'x', finish_reason: reason }],
+        usage: { prompt_tokens: prompt, completion_tokens: output, total_tokens: prompt + output },
+      },
+    });
+    const steps = [
+      step(1, 5, 1, null),
+      step(0, 3, 1, null),
+      step(1, 5, 2, 'stop'),
+      step(0, 3, 4, 'length'),
+      { data: '[DONE]' },
+    ];
+    const response = await ask(token, { prompt: ['a', 'b'], stream: true }, { stream: steps });
+    const events = await readEvents(response);
+    expect(JSON.parse(events.at(-2) ?? '')['usage']).toEqual({
+      prompt_tokens: 8,
+      completion_tokens: 6,
+      total_tokens: 14,
+    });
+    expect(await readReceipt(token, response)).toMatchObject({ usage: { input_tokens: 8, output_tokens: 6 } });
+  });
+
+  it.each([
+    [{ logprobs: true, top_logprobs: 3 }, '"logprobs":3'],
+    [{ logprobs: true }, '"logprobs":0'],
+    [{ logprobs: 5 }, '"logprobs":5'],
+    [{}, '"max_tokens":1024'],
+  ])('§4 %j goes up as %s', async (fields, expected) => {
+    const token = await addKey('text-up');
+    const recorded = await readRecorded(await ask(token, { model: 'capable', ...fields }));
+    expect(recorded?.text).toContain(expected);
+    expect(recorded?.text).not.toContain('top_logprobs');
+  });
+
+  it('§2 without any limit vLLM is asked for the rest of the context, not for its default of 16', async () => {
+    const token = await addKey('text-rest');
+    const recorded = await readRecorded(await ask(token, { model: 'unlimited-model' }));
+    expect(recorded?.text).toContain('"max_tokens":null');
+  });
+
+  it.each([
+    ['token ids', { prompt: [1, 2] }, 'invalid_type', 'prompt[0]'],
+    ['no prompt', { prompt: null }, 'missing_required_parameter', 'prompt'],
+    ['no prompts', { prompt: [] }, 'empty_array', 'prompt'],
+    ['129 prompts', { prompt: Array.from({ length: 129 }, () => 'a') }, 'array_above_max_length', 'prompt'],
+    ['echo', { echo: true }, 'unsupported_parameter', 'echo'],
+    ['suffix', { suffix: 'x' }, 'unsupported_parameter', 'suffix'],
+    ['logprobs', { logprobs: 1 }, 'unsupported_parameter', 'logprobs'],
+    ['too many logprobs', { logprobs: 21 }, 'integer_above_max_value', 'logprobs'],
+  ])('§4 %s is refused', async (_name, fields, code, param) => {
+    const token = await addKey('text-refused');
+    const response = await ask(token, fields);
+    expect(response.status).toBe(400);
+    expect(await readError(response)).toMatchObject({ code, param });
+  });
+
+  it('§4 log probabilities leave in the legacy shape although the engine sends those of chat', async () => {
+    const token = await addKey('text-logprobs');
+    const content = [
+      { token: 'H', logprob: -0.5, top_logprobs: [{ token: 'H', logprob: -0.5 }] },
+      { token: 'i', logprob: -1, top_logprobs: [{ token: 'i', logprob: -1 }] },
+    ];
+    const json = { choices: [{ index: 0, text: 'Hi', logprobs: { content }, finish_reason: 'stop' }] };
+    const answer = await (await ask(token, { model: 'capable', logprobs: 1 }, { json })).json<{ choices: unknown[] }>();
+    expect(answer.choices[0]).toMatchObject({
+      logprobs: {
+        tokens: ['H', 'i'],
+        token_logprobs: [-0.5, -1],
+        top_logprobs: [{ H: -0.5 }, { i: -1 }],
+        text_offset: [0, 1],
+      },
+    });
+  });
+});
