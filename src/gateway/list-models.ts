@@ -4,7 +4,7 @@ import { type Caller } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
 import { listCallableModels, type Model, resolveModel } from '../core/model-catalog.ts';
 import { ok, type Result } from '../core/result.ts';
-import { readMaxN } from '../openai/choice-limits.ts';
+import { readMaxN } from '../openai/common-rules.ts';
 import { type Ports } from './ports.ts';
 
 /** The list of callable models in OpenAI's shape. */

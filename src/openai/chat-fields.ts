@@ -89,3 +89,12 @@ export type ChatFields = z.infer<typeof wholeChatSchema>;
 
 /** The names of the fields that `checked_fields: listed` leaves unread. */
 export const FURTHER_CHAT_FIELDS: readonly string[] = Object.keys(furtherShape);
+
+/** Every field of a chat request that the gateway knows; what is not here is an unknown field. */
+export const CHAT_FIELDS: ReadonlySet<string> = new Set([
+  ...Object.keys(listedShape),
+  ...FURTHER_CHAT_FIELDS,
+  'model',
+  'reasoning',
+  'reasoning_effort',
+]);

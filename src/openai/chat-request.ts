@@ -5,9 +5,9 @@ import { type GatewayError } from '../core/errors.ts';
 import { type JsonBody } from '../core/json-body.ts';
 import { type Model, type ResolvedModel } from '../core/model-catalog.ts';
 import { err, ok, type Result } from '../core/result.ts';
-import { type ChatFields, FURTHER_CHAT_FIELDS, listedChatSchema, wholeChatSchema } from './chat-fields.ts';
+import { CHAT_FIELDS, type ChatFields, FURTHER_CHAT_FIELDS, listedChatSchema, wholeChatSchema } from './chat-fields.ts';
 import { checkChatCapabilities } from './chat-capabilities.ts';
-import { findChoiceFault, findLimitFault } from './choice-limits.ts';
+import { findChoiceFault, findContextFault, findLimitFault, findUnknownField } from './common-rules.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { estimateChatPrompt } from './estimate-prompt.ts';
 import { parameterError, toParameterError } from './parameter-error.ts';
@@ -19,11 +19,14 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
   const parsed = parseFields(body, model);
   if (!parsed.ok) return parsed;
   const fields = parsed.value;
+  const size = estimateChatPrompt(fields);
   const fault =
+    findUnknownField(body, CHAT_FIELDS, model) ??
     findMessageFault(fields, model) ??
     findChoiceFault(fields, model) ??
     checkChatCapabilities(fields, model) ??
-    findLimitFault(fields, model, 'messages');
+    findLimitFault(fields, model, 'messages') ??
+    findContextFault(size, fields, model, 'messages');
   if (fault !== null) return err(fault);
   const stream = fields.stream === true;
   return ok({
@@ -33,7 +36,8 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
     usageRequested: stream && fields.stream_options?.include_usage === true,
     choices: fields.n ?? 1,
     choicesPerPrompt: fields.n ?? 1,
-    ...estimateChatPrompt(fields),
+    promptTokens: size.promptTokens,
+    promptTokensMax: size.promptTokensMax,
     outputLimit: fields.max_completion_tokens ?? fields.max_tokens ?? model.maxOutputTokens,
     effort: readEffort(body.value, model),
     endUser: fields.user ?? null,

@@ -3,6 +3,7 @@
 import { type JsonBody } from '../core/json-body.ts';
 import { applyJsonEdits, editMembers, type JsonEdit, type JsonPiece, readJsonPieces } from '../core/json-edit.ts';
 import { type Backend } from '../core/model-catalog.ts';
+import { CHAT_FIELDS } from './chat-fields.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { ENGINE_QUIRKS, type EngineQuirks } from './engine-quirks.ts';
 import { toEngineReasoning } from './reasoning.ts';
@@ -10,9 +11,10 @@ import { applyFieldChanges, buildCommonChanges, type FieldChanges } from './upst
 
 /** The upstream body of a chat request for one backend. */
 export function toChatUpstreamBody(request: InferenceRequest, backend: Backend): string {
-  const changes = buildCommonChanges(request, backend, '/v1/chat/completions');
+  const changes = buildCommonChanges(request, backend, '/v1/chat/completions', CHAT_FIELDS);
   changeReasoning(changes, request);
   changeSampling(changes, request);
+  changeTools(changes, request);
   const messages = editMessages(request.body, backend, ENGINE_QUIRKS[backend.engine]);
   if (messages !== null) changes.set('messages', messages);
   return applyFieldChanges(request, changes);
@@ -44,22 +46,48 @@ function addTemplateKwarg(body: JsonBody, name: string, value: string): string {
   return applyJsonEdits(text, editMembers(text, 0, readJsonPieces(text, 0), new Map([[name, value]])));
 }
 
-/** The messages as JSON text with roles and reasoning named as the engine reads them; null when nothing changes. */
+/** Roles and reasoning on messages, named as the engine reads them; null when nothing changes. */
 function editMessages(body: JsonBody, backend: Backend, quirks: EngineQuirks): string | null {
-  const list = findPiece(body.pieces, 'messages');
-  const messages = body.value['messages'];
-  if (list === undefined || !Array.isArray(messages)) return null;
-  const renames = messages.map((message: unknown) => readMessageChanges(message, backend, quirks));
-  if (renames.every((changes) => changes === null)) return null;
-  const text = body.text.slice(list.valueStart, list.valueEnd);
-  const edits: JsonEdit[] = [];
-  for (const [index, element] of readJsonPieces(text, 0).entries()) {
-    const rename = renames[index] ?? null;
-    if (rename === null) continue;
-    const members = readJsonPieces(text, element.valueStart);
-    edits.push(...editMembers(text, element.valueStart, members, rename));
+  return editItems(body, 'messages', (message, text, at) => {
+    const changes = readMessageChanges(message, backend, quirks);
+    return changes === null ? [] : editMembers(text, at, readJsonPieces(text, at), changes);
+  });
+}
+
+/**
+ * Tools without `strict` where the model has no strict tools (SPEC §4), and no tool fields at all where the list is
+ * empty: it asks for nothing, and engines refuse it. Fields the policy does not check are not touched.
+ */
+function changeTools(changes: FieldChanges, { body, resolved }: InferenceRequest): void {
+  const { policy, capabilities } = resolved.model;
+  const tools = body.value['tools'];
+  if (policy.checked_fields === 'listed') return;
+  if (!Array.isArray(tools) || tools.length === 0) {
+    for (const field of ['tools', 'tool_choice', 'parallel_tool_calls']) changes.set(field, null);
+    return;
   }
-  return applyJsonEdits(text, edits);
+  if (capabilities.strict_tools) return;
+  const loose = editItems(body, 'tools', (_tool, text, at) => {
+    const inner = readJsonPieces(text, at).filter(({ key }) => key === 'function');
+    return inner.flatMap(({ valueStart }) => {
+      const members = readJsonPieces(text, valueStart);
+      const strict = members.some(({ key }) => key === 'strict');
+      return strict ? editMembers(text, valueStart, members, new Map([['strict', null]])) : [];
+    });
+  });
+  if (loose !== null) changes.set('tools', loose);
+}
+
+type EditItem = (item: unknown, text: string, at: number) => readonly JsonEdit[];
+
+/** A top-level list with edits made to its items, as JSON text; null when nothing changes. */
+function editItems(body: JsonBody, key: string, edit: EditItem): string | null {
+  const list = findPiece(body.pieces, key);
+  const items = body.value[key];
+  if (list === undefined || !Array.isArray(items)) return null;
+  const text = body.text.slice(list.valueStart, list.valueEnd);
+  const edits = readJsonPieces(text, 0).flatMap(({ valueStart }, index) => edit(items[index], text, valueStart));
+  return edits.length === 0 ? null : applyJsonEdits(text, edits);
 }
 
 function readMessageChanges(message: unknown, backend: Backend, quirks: EngineQuirks): FieldChanges | null {

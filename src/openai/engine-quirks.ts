@@ -16,6 +16,8 @@ export type EngineQuirks = {
    * explicit null lifts it; `rest` sends what surely fits; null leaves it to an engine that does so by itself.
    */
   readonly omittedTextLimit: 'null' | 'rest' | null;
+  /** `stop` must be a list. */
+  readonly stopIsList: boolean;
   /** With several choices the engine closes each with counts of its own. */
   readonly countsPerTask: boolean;
   /** The engine makes one choice whatever `n` says. */
@@ -27,6 +29,7 @@ const NOTHING_ASSUMED: EngineQuirks = {
   reasoningIn: null,
   truncatesSilently: false,
   omittedTextLimit: null,
+  stopIsList: false,
   countsPerTask: false,
   singleChoice: false,
 };
@@ -53,7 +56,7 @@ export const ENGINE_QUIRKS: Readonly<Record<Engine, EngineQuirks>> = {
     countsPerTask: true,
   },
   ollama: { ...NOTHING_ASSUMED, reasoningIn: 'reasoning', truncatesSilently: true, singleChoice: true },
-  tgi: { ...NOTHING_ASSUMED, singleChoice: true },
+  tgi: { ...NOTHING_ASSUMED, stopIsList: true, singleChoice: true },
   openai: NOTHING_ASSUMED,
 };
 

@@ -4,6 +4,8 @@
 import { type ChatFields } from './chat-fields.ts';
 
 const BYTES_PER_TOKEN = 4;
+/** Text that packs more bytes than this into its tokens on average is not text. */
+const BYTES_PER_TOKEN_MAX = 8;
 const TOKENS_PER_MESSAGE = 4;
 /** A byte-level tokenizer makes at most one token a byte; the template adds at most so many a message. */
 const TOKENS_PER_MESSAGE_MAX = 8;
@@ -14,6 +16,8 @@ const IMAGE_TOKENS = 1500;
 export type PromptSize = {
   /** Estimated tokens of all prompts. */
   readonly promptTokens: number;
+  /** Tokens that the longest prompt has at the least. */
+  readonly promptTokensMin: number;
   /** Tokens that no single prompt can exceed. */
   readonly promptTokensMax: number;
 };
@@ -38,6 +42,7 @@ export function estimateChatPrompt(fields: ChatFields): PromptSize {
   const messages = fields.messages.length;
   return {
     promptTokens: Math.ceil(bytes / BYTES_PER_TOKEN) + messages * TOKENS_PER_MESSAGE + images * IMAGE_TOKENS,
+    promptTokensMin: Math.floor(bytes / BYTES_PER_TOKEN_MAX),
     promptTokensMax: bytes + messages * TOKENS_PER_MESSAGE_MAX + images * IMAGE_TOKENS,
   };
 }
@@ -47,6 +52,7 @@ export function estimateTextPrompts(prompts: readonly string[]): PromptSize {
   const sizes = prompts.map(countUtf8Bytes);
   return {
     promptTokens: sizes.reduce((sum, bytes) => sum + Math.ceil(bytes / BYTES_PER_TOKEN) + 1, 0),
+    promptTokensMin: Math.floor(Math.max(0, ...sizes) / BYTES_PER_TOKEN_MAX),
     promptTokensMax: sizes.reduce((most, bytes) => Math.max(most, bytes + 1), 0),
   };
 }

@@ -6,7 +6,7 @@ import { type JsonBody } from '../core/json-body.ts';
 import { type Model, type ResolvedModel } from '../core/model-catalog.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { commonShape } from './chat-fields.ts';
-import { findChoiceFault, findLimitFault } from './choice-limits.ts';
+import { findChoiceFault, findContextFault, findLimitFault, findUnknownField } from './common-rules.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { estimateTextPrompts } from './estimate-prompt.ts';
 import { parameterError, toParameterError, unsupportedParameter } from './parameter-error.ts';
@@ -14,7 +14,7 @@ import { parameterError, toParameterError, unsupportedParameter } from './parame
 const PROMPTS_MAX = 128;
 const LOGPROBS_MAX = 20;
 
-const textSchema = z.looseObject({
+const textShape = {
   ...commonShape,
   prompt: z.union([z.string(), z.array(z.string()).min(1).max(PROMPTS_MAX)]),
   logprobs: z.union([z.boolean(), z.int().min(0).max(LOGPROBS_MAX)]).nullish(),
@@ -22,7 +22,12 @@ const textSchema = z.looseObject({
   logit_bias: z.record(z.string(), z.number()).nullish(),
   echo: z.boolean().nullish(),
   suffix: z.string().nullish(),
-});
+};
+const textSchema = z.looseObject(textShape);
+
+/** Every field of a text completion request that the gateway knows. */
+export const TEXT_FIELDS: ReadonlySet<string> = new Set([...Object.keys(textShape), 'model']);
+
 type TextFields = z.infer<typeof textSchema>;
 
 /** Parses and checks a text completion request. */
@@ -31,11 +36,16 @@ export function parseTextRequest(body: JsonBody, resolved: ResolvedModel): Resul
   const parsed = textSchema.safeParse(body.value);
   if (!parsed.success) return err(toParameterError(parsed.error, body.value));
   const fields = parsed.data;
+  const prompts = typeof fields.prompt === 'string' ? [fields.prompt] : fields.prompt;
+  const size = estimateTextPrompts(prompts);
   const fault =
-    findChoiceFault(fields, model) ?? findCapabilityFault(fields, model) ?? findLimitFault(fields, model, 'prompt');
+    findUnknownField(body, TEXT_FIELDS, model) ??
+    findChoiceFault(fields, model) ??
+    findCapabilityFault(fields, model) ??
+    findLimitFault(fields, model, 'prompt') ??
+    findContextFault(size, fields, model, 'prompt');
   if (fault !== null) return err(fault);
   const stream = fields.stream === true;
-  const prompts = typeof fields.prompt === 'string' ? [fields.prompt] : fields.prompt;
   const n = fields.n ?? 1;
   return ok({
     body,
@@ -44,7 +54,8 @@ export function parseTextRequest(body: JsonBody, resolved: ResolvedModel): Resul
     usageRequested: stream && fields.stream_options?.include_usage === true,
     choices: n * prompts.length,
     choicesPerPrompt: n,
-    ...estimateTextPrompts(prompts),
+    promptTokens: size.promptTokens,
+    promptTokensMax: size.promptTokensMax,
     outputLimit: fields.max_completion_tokens ?? fields.max_tokens ?? model.maxOutputTokens,
     effort: null,
     endUser: fields.user ?? null,

@@ -9,17 +9,29 @@ import { ENGINE_QUIRKS, type EngineQuirks, GATEWAY_OWNED_FIELDS } from './engine
 /** Per field its new value as JSON text, or null to remove it. */
 export type FieldChanges = Map<string, string | null>;
 
-/** The changes every request needs: model, nulls, owned fields, usage in the stream, the limit. */
-export function buildCommonChanges(request: InferenceRequest, backend: Backend, path: InferencePath): FieldChanges {
+/**
+ * The changes every request needs: model, nulls, owned fields, unknown fields by policy, usage in the stream, the limit.
+ *
+ * @param known The fields of this endpoint; under `unknown_fields: drop` no other goes up.
+ */
+export function buildCommonChanges(
+  request: InferenceRequest,
+  backend: Backend,
+  path: InferencePath,
+  known: ReadonlySet<string>,
+): FieldChanges {
   const { body } = request;
   const quirks = ENGINE_QUIRKS[backend.engine];
   const changes: FieldChanges = new Map();
+  const drop = request.resolved.model.policy.unknown_fields === 'drop';
   for (const { key } of body.pieces) {
-    if (body.value[key] === null || GATEWAY_OWNED_FIELDS.has(key)) changes.set(key, null);
+    const dropped = drop && !known.has(key);
+    if (body.value[key] === null || GATEWAY_OWNED_FIELDS.has(key) || dropped) changes.set(key, null);
   }
   changes.set('model', JSON.stringify(backend.upstream_model));
   changeStream(changes, request, quirks);
   changeLimit(changes, request, quirks, path);
+  changeStop(changes, request, quirks);
   return changes;
 }
 
@@ -63,4 +75,12 @@ function changeLimit(
   if (quirks.omittedTextLimit === 'rest' && contextLength !== null) {
     changes.set('max_tokens', String(Math.max(1, contextLength - request.promptTokensMax)));
   }
+}
+
+/** A single stop sequence as a list of one, where the engine knows lists only. */
+function changeStop(changes: FieldChanges, { body }: InferenceRequest, quirks: EngineQuirks): void {
+  const { stop } = body.value;
+  if (!quirks.stopIsList || typeof stop !== 'string') return;
+  const piece = body.pieces.find(({ key }) => key === 'stop');
+  if (piece !== undefined) changes.set('stop', `[${body.text.slice(piece.valueStart, piece.valueEnd)}]`);
 }

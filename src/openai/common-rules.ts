@@ -1,10 +1,23 @@
-// Rules on how much a request may ask for: choices, stop sequences and output tokens (SPEC §4). The same for chat and
-// text completions.
+// Rules on what a request may ask for that hold for chat and text completions alike: choices, stop sequences, output
+// tokens, unknown fields (SPEC §4).
 
 import { type GatewayError } from '../core/errors.ts';
+import { type JsonBody } from '../core/json-body.ts';
 import { type Model } from '../core/model-catalog.ts';
-import { ENGINE_QUIRKS } from './engine-quirks.ts';
+import { ENGINE_QUIRKS, GATEWAY_OWNED_FIELDS } from './engine-quirks.ts';
+import { type PromptSize } from './estimate-prompt.ts';
 import { parameterError } from './parameter-error.ts';
+
+/** An unknown field under a policy that rejects them; null otherwise. Gateway-owned ones are removed instead. */
+export function findUnknownField(body: JsonBody, known: ReadonlySet<string>, model: Model): GatewayError | null {
+  if (model.policy.unknown_fields !== 'reject') return null;
+  const unknown = body.pieces.find(({ key }) => {
+    return !known.has(key) && !GATEWAY_OWNED_FIELDS.has(key) && body.value[key] !== null;
+  });
+  if (unknown === undefined) return null;
+  const param = unknown.key.slice(0, 64);
+  return parameterError('unknown_parameter', param, `Unknown parameter: '${param}'.`);
+}
 
 /** The fields these rules read. */
 export type LimitFields = {
@@ -56,4 +69,23 @@ export function findLimitFault(fields: LimitFields, model: Model, promptParam: s
     return parameterError('context_length_exceeded', promptParam, message);
   }
   return null;
+}
+
+/**
+ * A prompt that surely does not fit, on a model with an engine that would cut it without a word; null otherwise. Other
+ * engines count exactly and refuse it themselves.
+ */
+export function findContextFault(
+  { promptTokensMin }: PromptSize,
+  fields: LimitFields,
+  model: Model,
+  promptParam: string,
+): GatewayError | null {
+  const truncates = model.backends.some(({ engine }) => ENGINE_QUIRKS[engine].truncatesSilently);
+  const limit = fields.max_completion_tokens ?? fields.max_tokens ?? 0;
+  if (!truncates || model.contextLength === null || promptTokensMin + limit <= model.contextLength) return null;
+  const message =
+    `This model's maximum context length is ${model.contextLength} tokens. However, you requested at least ` +
+    `${promptTokensMin + limit} tokens (${promptTokensMin} in the ${promptParam}, ${limit} in the completion).`;
+  return parameterError('context_length_exceeded', promptParam, message);
 }
