@@ -7,6 +7,7 @@ import { type Receipt } from '../core/receipt.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';
 import { type LedgerStore, type QueuedReceipt } from './ledger-store.ts';
+import { type Revocations } from './revocations.ts';
 import { toReceiptRow, UPSERT_RECEIPTS } from './receipt-row.ts';
 
 /** A ledger's operations; the Durable Object only passes them on. */
@@ -24,6 +25,7 @@ export type LedgerBookInput = {
   readonly store: LedgerStore;
   readonly setAlarm: (atMs: number) => Promise<void>;
   readonly db: D1Database;
+  readonly revocations: Revocations;
   readonly now: () => number;
   readonly random: () => number;
   readonly log: (entry: LogEntry) => void;
@@ -41,7 +43,7 @@ const PRUNE_ROWS = 500;
 type Group = { ids: Set<string>; scopes: Set<string>; closed: Map<string, ClosedReceipt>; saved: Promise<void> | null };
 
 /** Opens the ledger that `store` holds. */
-export function openLedgerBook({ store, setAlarm, db, now, random, log }: LedgerBookInput): LedgerBook {
+export function openLedgerBook({ store, setAlarm, db, revocations, now, random, log }: LedgerBookInput): LedgerBook {
   const state = store.load();
   let group = createGroup();
   let unflushed = store.countUnflushed();
@@ -107,6 +109,8 @@ export function openLedgerBook({ store, setAlarm, db, now, random, log }: Ledger
 
   return {
     async apply(command) {
+      const revoked = await isStopped(command, revocations);
+      if (revoked && command.type === 'reserve') return REVOKED;
       const id = command.type === 'release' ? command.id : command.reservation.receipt.id;
       const before = state.open.has(id) ? null : (group.closed.get(id) ?? store.findClosed(id));
       const outcome = applyCommand(state, command, now(), before);
@@ -116,7 +120,7 @@ export function openLedgerBook({ store, setAlarm, db, now, random, log }: Ledger
       if (command.type === 'settle' || command.type === 'release') await saved;
       // The others do not wait; that a save failed is logged, and what it held is saved with the next group.
       else saved.catch(() => undefined);
-      return outcome.decision;
+      return revoked && outcome.decision.type === 'renewed' ? { type: 'renewed', go: false } : outcome.decision;
     },
     findReceipt(id) {
       const open = state.open.get(id);
@@ -137,6 +141,18 @@ export function openLedgerBook({ store, setAlarm, db, now, random, log }: Ledger
       await arm();
     },
   };
+}
+
+const REVOKED: LedgerDecision = {
+  type: 'refused',
+  error: { kind: 'invalid_api_key', reason: 'Incorrect API key provided.' },
+  rates: { requests: null, tokens: null },
+};
+
+/** Whether a command comes from a key that may go no further. Settlements and releases are always taken. */
+async function isStopped(command: LedgerCommand, revocations: Revocations): Promise<boolean> {
+  if (command.type !== 'reserve' && command.type !== 'renew') return false;
+  return revocations.isRevoked(command.reservation.receipt.key);
 }
 
 function createGroup(): Group {

@@ -8,6 +8,7 @@ import { type LedgerBook, openLedgerBook } from './ledger-book.ts';
 import { LEDGER_CALL_VERSION, type LedgerCall, type LedgerReply } from './ledger-call.ts';
 import { openLedgerStore } from './ledger-store.ts';
 import { log } from './log.ts';
+import { createRevocations } from './revocations.ts';
 
 /** A workspace's ledger; its name is the workspace's id. */
 export class Ledger extends DurableObject<Env> {
@@ -19,7 +20,8 @@ export class Ledger extends DurableObject<Env> {
       store: openLedgerStore(context.storage),
       setAlarm: (atMs) => context.storage.setAlarm(atMs),
       db: env.DB,
-      now: () => Date.now(),
+      revocations: createRevocations(env.DB, Date.now, log),
+      now: Date.now,
       random: () => Math.random(),
       log,
     });

@@ -117,8 +117,11 @@ function renew(state: LedgerState, reservation: Reservation, closedBefore: Close
     open(state, reservation, estimateTokens(state, reservation), closedBefore);
   } else {
     const leaseUntilMs = state.nowMs + reservation.leaseMs;
-    state.open.set(id, { ...current, reservation, leaseUntilMs });
+    const save = leaseUntilMs - current.savedLeaseUntilMs >= reservation.leaseMs / 3;
+    const savedLeaseUntilMs = save ? leaseUntilMs : current.savedLeaseUntilMs;
+    state.open.set(id, { ...current, reservation, leaseUntilMs, savedLeaseUntilMs });
     state.nextExpiryMs = Math.min(state.nextExpiryMs, leaseUntilMs);
+    if (!save) return answer({ type: 'renewed', go: true });
   }
   return touched({ type: 'renewed', go: true }, reservation);
 }
@@ -158,7 +161,7 @@ function open(
   before: ClosedReceipt | null,
 ): OpenReservation {
   const leaseUntilMs = state.nowMs + reservation.leaseMs;
-  const opened = { reservation, takenTokens: tokens, leaseUntilMs, before };
+  const opened = { reservation, takenTokens: tokens, leaseUntilMs, savedLeaseUntilMs: leaseUntilMs, before };
   state.open.set(reservation.receipt.id, opened);
   state.nextExpiryMs = Math.min(state.nextExpiryMs, leaseUntilMs);
   for (const [name, limits] of scopesOf(reservation)) {

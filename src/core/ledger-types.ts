@@ -45,6 +45,8 @@ export type OpenReservation = {
   /** What was taken from the token buckets for it. */
   readonly takenTokens: number;
   readonly leaseUntilMs: number;
+  /** The lease as it was last saved: a renewal is saved when it has moved by a third, since rows written cost most. */
+  readonly savedLeaseUntilMs: number;
   /** A closing that this reservation followed (renewed after its lease had run out): its tokens stay charged. */
   readonly before: ClosedReceipt | null;
 };

@@ -34,7 +34,13 @@ export async function forward(forwarding: Forwarding, end: (end: RunEnd) => void
   return forwarding.context.request.stream ? forwardStream(forwarding, finish) : forwardJson(forwarding, finish);
 }
 
-/** Renews the lease every third of it, and ends the request at its total deadline. */
+/**
+ * Renewed so often that a revoked key's stream ends within ten seconds: the ledger's own copy of the revocations may be
+ * five seconds old (SPEC §2).
+ */
+const RENEW_MS_MAX = 4000;
+
+/** Renews the lease in time, and ends the request at its total deadline. */
 function watchRequest({ ports, run, halt }: Forwarding): Watch {
   const { leaseMs, totalDeadlineMs } = ports.settings;
   const renew = async (): Promise<void> => {
@@ -45,7 +51,7 @@ function watchRequest({ ports, run, halt }: Forwarding): Watch {
   const startMs = ports.now();
   return startWatch(
     [
-      runEvery(leaseMs / 3, startMs, () => void renew()),
+      runEvery(Math.min(leaseMs / 3, RENEW_MS_MAX), startMs, () => void renew()),
       runOnceAt(startMs + totalDeadlineMs, () => halt.halt(buildUpstreamEnd('upstream_timeout', 'total deadline'))),
     ],
     ports.now,

@@ -360,6 +360,35 @@ describe('§5 limits in the Durable Object', () => {
   });
 });
 
+describe('§2 revocation', () => {
+  const revoke = async (id: string): Promise<void> => {
+    await env.DB.prepare('INSERT INTO revoked_keys (key_id) VALUES (?)').bind(id).run();
+  };
+
+  it('§2 a row in revoked_keys stops a key at the ledger; taking it out lets it in again', async () => {
+    const token = await addKey('revoked');
+    await revoke('revoked');
+    const response = await post(token, chat());
+    expect([response.status, (await readError(response))['code']]).toEqual([401, 'invalid_api_key']);
+    expect((await get(token, `/v1/receipts/${response.headers.get('x-request-id')}`)).status).toBe(404);
+  });
+
+  it('§2 a stream under way is stopped within ten seconds: error, [DONE], a failed receipt', async () => {
+    const token = await addKey('stopped');
+    const step = { json: { choices: [{ index: 0, delta: { content: 'a' }, finish_reason: null }] }, wait: 200 };
+    const response = await post(token, chat({ stream: true }, { stream: Array.from({ length: 100 }, () => step) }));
+    await revoke('stopped');
+    const startMs = Date.now();
+    const events = await readEvents(response);
+    expect(Date.now() - startMs).toBeLessThan(10_000);
+    expect(events.at(-1)).toBe('[DONE]');
+    expect(JSON.parse(events.at(-2) ?? '')).toMatchObject({ error: { type: 'server_error', code: 'request_stopped' } });
+    expect((await readRecorded(response))?.aborted).toBe(true);
+    const receipt = await readReceipt(token, response);
+    expect(receipt).toMatchObject({ status: 'failed', http_status: 200, error_code: 'request_stopped' });
+  }, 15_000);
+});
+
 describe('§1 models', () => {
   it('§2 only what the key may call, with what each can do', async () => {
     const token = await addKey('lister', { models: ['test-model', 'private'] });
