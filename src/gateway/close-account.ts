@@ -31,6 +31,7 @@ export async function closeAccount(ports: Ports, run: Run, end: RunEnd): Promise
     http_status: closed.receipt.http_status,
     error_code: closed.receipt.error_code,
     detail: end.type === 'failed' ? end.detail : null,
+    dropped_fields: run.droppedFields,
     backend: closed.receipt.backend,
     attempts: closed.receipt.attempts,
     input_tokens: closed.receipt.usage.input_tokens,

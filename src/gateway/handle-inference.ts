@@ -11,6 +11,7 @@ import { buildOpenReceipt } from '../core/receipt.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { type RateSnapshot } from '../core/retry-hints.ts';
 import { type Endpoint, type InferenceRequest } from '../openai/endpoint.ts';
+import { listOwnedFields } from '../openai/upstream-body.ts';
 import { parameterError } from '../openai/parameter-error.ts';
 import { closeAccount } from './close-account.ts';
 import { forward } from './forward.ts';
@@ -97,7 +98,7 @@ async function admitAndForward(
   caller: Caller,
   request: InferenceRequest,
 ): Promise<Result<InferenceAnswer, InferenceRefusal>> {
-  const run = createRun(await buildReservation(ports, endpoint, inbound, caller, request));
+  const run = createRun(await buildReservation(ports, endpoint, inbound, caller, request), listOwnedFields(request));
   const ended = Promise.withResolvers<RunEnd>();
   // Registered before the first call leaves: a client that goes now must not take the settlement with it.
   inbound.waitUntil(ended.promise.then((end) => closeAccount(ports, run, end)));

@@ -24,6 +24,8 @@ export function buildUpstreamEnd(failure: UpstreamFailure, detail: string): RunE
 /** What is known so far. */
 export type Run = {
   readonly reservation: Reservation;
+  /** Gateway-owned fields that the client sent and the engine did not get; named in the log. */
+  readonly droppedFields: readonly string[];
   backend: string | null;
   upstreamModel: string;
   attempts: number;
@@ -44,9 +46,10 @@ const NO_PROGRESS: Progress = {
 };
 
 /** A run about which nothing is known but its reservation. */
-export function createRun(reservation: Reservation): Run {
+export function createRun(reservation: Reservation, droppedFields: readonly string[]): Run {
   return {
     reservation,
+    droppedFields,
     backend: null,
     upstreamModel: reservation.receipt.upstream_model,
     attempts: 0,

@@ -74,13 +74,15 @@ function readToolCalls(value: unknown, choiceIndex: number, state: ChoiceState, 
   const calls = value.map((item: unknown) => {
     const call = readObject(item);
     const details = readObject(call['function']);
-    const index =
-      typeof call['index'] === 'number' ? call['index'] : Math.max(0, state.toolCalls - (call['id'] ? 0 : 1));
-    const first = index >= state.toolCalls;
-    state.toolCalls = Math.max(state.toolCalls, index + 1);
     const name = readText(details['name']);
     const args = details['arguments'];
     const id = readText(call['id']);
+    // Without an index a new id begins a new call, and so does a name that comes without an id.
+    const begins = id === '' ? name !== '' : id !== state.toolCallId;
+    const index = typeof call['index'] === 'number' ? call['index'] : Math.max(0, state.toolCalls - (begins ? 0 : 1));
+    const first = index >= state.toolCalls;
+    state.toolCalls = Math.max(state.toolCalls, index + 1);
+    state.toolCallId = id || state.toolCallId;
     return {
       index,
       ...(first ? { id: id === '' ? mintCallId(requestId, choiceIndex, index) : id, type: 'function' } : {}),

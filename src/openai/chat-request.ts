@@ -58,7 +58,8 @@ function parseFields(body: JsonBody, model: Model): Result<ChatFields, GatewayEr
 function findMessageFault(fields: ChatFields, model: Model): GatewayError | null {
   for (const [index, message] of fields.messages.entries()) {
     const path = `messages[${index}]`;
-    const mayLackContent = model.policy.content === 'optional' || (message.role === 'assistant' && message.tool_calls);
+    const calls = message.role === 'assistant' && (message.tool_calls ?? []).length > 0;
+    const mayLackContent = model.policy.content === 'optional' || calls;
     if (!mayLackContent && typeof message.content !== 'string' && !Array.isArray(message.content)) {
       const param = `${path}.content`;
       return parameterError('missing_required_parameter', param, `Missing required parameter: '${param}'.`);

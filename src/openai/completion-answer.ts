@@ -7,7 +7,7 @@ import { buildCompletionHead, type CompletionShape, type OutChoice, readTellingR
 import { type AnswerContext, type JsonAnswer, type UpstreamFault } from './endpoint.ts';
 import { countUtf8Bytes } from './estimate-prompt.ts';
 import { createUsageMeter } from './usage-meter.ts';
-import { readEmbeddedError } from './upstream-error.ts';
+import { readAbort, readEmbeddedError } from './upstream-error.ts';
 
 /** Normalises an engine's JSON answer; an error object, no choices or no JSON is a fault. */
 export function toCompletionAnswer(
@@ -17,7 +17,7 @@ export function toCompletionAnswer(
 ): Result<JsonAnswer, UpstreamFault> {
   const answer = parseJsonObject(text);
   if (answer === null) return err(garbage(text));
-  const fault = readEmbeddedError(answer, shape.promptParam);
+  const fault = readEmbeddedError(answer, shape.promptParam) ?? readAbort(answer);
   if (fault !== null) return err(fault);
   const list: unknown = answer['choices'];
   if (!Array.isArray(list) || list.length === 0) return err(garbage(text));

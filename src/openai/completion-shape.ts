@@ -3,6 +3,7 @@
 
 import { type JsonObject, readText } from '../core/json-read.ts';
 import { type AnswerContext, type FinishReason } from './endpoint.ts';
+import { ENGINE_QUIRKS } from './engine-quirks.ts';
 
 /** What of a choice must be remembered between chunks. */
 export type ChoiceState = {
@@ -11,6 +12,8 @@ export type ChoiceState = {
   /** Deltas with text, reasoning or tool calls, for engines that report no usage. */
   deltas: number;
   toolCalls: number;
+  /** The engine's id of the latest tool call. */
+  toolCallId: string;
   /** Characters of text delivered, for engines whose log probabilities lack offsets. */
   textLength: number;
 };
@@ -53,7 +56,7 @@ export type CompletionHead = {
 
 /** A choice nothing has been said of. */
 export function createChoiceState(): ChoiceState {
-  return { roleSent: false, finishReason: null, deltas: 0, toolCalls: 0, textLength: 0 };
+  return { roleSent: false, finishReason: null, deltas: 0, toolCalls: 0, toolCallId: '', textLength: 0 };
 }
 
 /**
@@ -70,8 +73,9 @@ export function buildCompletionHead(
   const created = source['created'];
   const engineModel = readText(source['model']);
   const fingerprint = readText(source['system_fingerprint']);
+  const engineId = ENGINE_QUIRKS[context.backend.engine].repeatsIds ? '' : readText(source['id']);
   return {
-    id: readText(source['id']) || `${shape.idPrefix}-${context.requestId.replace(/^req_/, '')}`,
+    id: engineId || `${shape.idPrefix}-${context.requestId.replace(/^req_/, '')}`,
     object,
     created: typeof created === 'number' && Number.isInteger(created) && created > 0 ? created : context.createdSeconds,
     model:

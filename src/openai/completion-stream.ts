@@ -2,7 +2,7 @@
 // error before [DONE] when it breaks (SPEC §7). Synchronous; moving bytes and waiting is the relay's work.
 
 import { type GatewayError } from '../core/errors.ts';
-import { isObject, type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
+import { type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
 import { toOpenAIError } from '../core/openai-error.ts';
 import { toCompletionUsage } from '../core/usage.ts';
 import {
@@ -15,7 +15,7 @@ import {
 } from './completion-shape.ts';
 import { type AnswerContext, type Progress, type StreamTranslator, type Translated } from './endpoint.ts';
 import { createUsageMeter } from './usage-meter.ts';
-import { readEmbeddedError } from './upstream-error.ts';
+import { readAbort, readEmbeddedError } from './upstream-error.ts';
 
 const DONE = 'data: [DONE]\n\n';
 
@@ -39,6 +39,11 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
     return [...choices.values()].reduce((sum, choice) => sum + choice.deltas, 0);
   }
 
+  /** Output tokens where the engine counts none; a choice that ended without a word took a token all the same. */
+  function estimateOutput(): number {
+    return Math.max(deltas(), isFinished(choices, request.choices) ? 1 : 0);
+  }
+
   function translateChunk(chunk: JsonObject): string {
     head ??= buildCompletionHead(context, shape, shape.chunkObject, chunk);
     engineId ??= readText(chunk['id']) || null;
@@ -60,7 +65,7 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
 
   function writeUsage(): string {
     if (!showUsage) return '';
-    const { usage, source, reported } = meter.total(deltas());
+    const { usage, source, reported } = meter.total(estimateOutput());
     return writeChunk({ choices: [], usage: toCompletionUsage(usage, reported, source === 'estimated') });
   }
 
@@ -89,7 +94,7 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
       return (known ? writeUsage() : '') + `data: ${JSON.stringify(toOpenAIError(error).body)}\n\n` + DONE;
     },
     progress(): Progress {
-      const { usage, source } = meter.total(deltas());
+      const { usage, source } = meter.total(estimateOutput());
       return {
         usage,
         usageSource: source,
@@ -105,13 +110,6 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
 /** Whether every choice that was asked for has come and ended. */
 function isFinished(choices: ReadonlyMap<number, ChoiceState>, wanted: number): boolean {
   return choices.size >= wanted && [...choices.values()].every((choice) => choice.finishReason !== null);
-}
-
-/** SGLang ends an aborted generation with the finish reason `abort`: not an answer, though it looks like one. */
-function readAbort(chunk: JsonObject): { readonly error: GatewayError; readonly detail: string } | null {
-  const list: unknown = chunk['choices'];
-  const aborted = Array.isArray(list) && list.some((item) => isObject(item) && item['finish_reason'] === 'abort');
-  return aborted ? { error: { kind: 'upstream', failure: 'upstream_error' }, detail: 'finish_reason abort' } : null;
 }
 
 function toGarbage(data: string): Translated {

@@ -22,6 +22,8 @@ export type EngineQuirks = {
   readonly countsPerTask: boolean;
   /** The engine makes one choice whatever `n` says. */
   readonly singleChoice: boolean;
+  /** The engine's completion ids are empty or come again, so the gateway gives its own. */
+  readonly repeatsIds: boolean;
 };
 
 const NOTHING_ASSUMED: EngineQuirks = {
@@ -32,6 +34,7 @@ const NOTHING_ASSUMED: EngineQuirks = {
   stopIsList: false,
   countsPerTask: false,
   singleChoice: false,
+  repeatsIds: false,
 };
 
 /** The quirks of every engine the catalog can name. */
@@ -55,8 +58,14 @@ export const ENGINE_QUIRKS: Readonly<Record<Engine, EngineQuirks>> = {
     truncatesSilently: true,
     countsPerTask: true,
   },
-  ollama: { ...NOTHING_ASSUMED, reasoningIn: 'reasoning', truncatesSilently: true, singleChoice: true },
-  tgi: { ...NOTHING_ASSUMED, stopIsList: true, singleChoice: true },
+  ollama: {
+    ...NOTHING_ASSUMED,
+    reasoningIn: 'reasoning',
+    truncatesSilently: true,
+    singleChoice: true,
+    repeatsIds: true,
+  },
+  tgi: { ...NOTHING_ASSUMED, stopIsList: true, singleChoice: true, repeatsIds: true },
   openai: NOTHING_ASSUMED,
 };
 
@@ -95,6 +104,7 @@ export const GATEWAY_OWNED_FIELDS: ReadonlySet<string> = new Set([
   'return_tokens_as_token_ids',
   'rid',
   'session_params',
+  'slot',
   'slot_id',
   'sse_ping_interval',
   'timings_per_token',

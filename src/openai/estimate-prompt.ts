@@ -64,10 +64,11 @@ export function countUtf8Bytes(text: string): number {
     const code = text.charCodeAt(at);
     if (code < 0x80) continue;
     if (code < 0x800) bytes += 1;
-    else if (code >= 0xd800 && code < 0xdc00) {
+    else {
       bytes += 2;
-      at += 1;
-    } else bytes += 2;
+      // A pair of surrogates is four bytes; one alone becomes U+FFFD, which is three.
+      if (code >= 0xd800 && code < 0xdc00 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) at += 1;
+    }
   }
   return bytes;
 }

@@ -66,6 +66,10 @@ function toError(issue: Issue, input: unknown): GatewayError {
       return invalidType(param, nameExpected(issue.expected), value);
     case 'invalid_union':
       return invalidType(param, 'one of the documented types', value);
+    case 'custom':
+      // The one rule beyond a type is that of a whole number of any size.
+      if (INTEGER_FIELDS.has(String(issue.path.at(-1)))) return invalidType(param, 'an integer', value);
+      return parameterError('invalid_value', param, `Invalid value for '${param}'.`);
     default:
       return parameterError('invalid_value', param, `Invalid value for '${param}'.`);
   }

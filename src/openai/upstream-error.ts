@@ -2,15 +2,28 @@
 // an engine reach the client only where the client's own request is at fault, shortened and without addresses.
 
 import { type GatewayError, type UpstreamFailure } from '../core/errors.ts';
-import { isObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
+import { isObject, type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
 import { type UpstreamFault } from './endpoint.ts';
 
 const MESSAGE_MAX = 500;
 /** Of an engine's error only its kind goes to the log: the text may repeat the prompt. */
 const KIND_MAX = 64;
 const CONTEXT_OVERFLOW =
-  /maximum context length|context (size|window|length)|exceed_context_size|inputs.{0,3} tokens.{0,3}\+ .{0,3}max_new_tokens/i;
-const ADDRESS = /\b(?:[a-z][a-z0-9+.-]*:\/\/\S+|(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\/(?:[\w.-]+\/)+[\w.-]+)/gi;
+  /context[ _](size|window|length)|maximum model length|inputs.{0,3} tokens.{0,3}\+ .{0,3}max_new_tokens/i;
+/** What of an engine's insides may stand in its messages: addresses, absolute paths, keys. */
+const INTERNAL = new RegExp(
+  [
+    String.raw`\b[a-z][a-z0-9+.-]*://\S+`,
+    String.raw`\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?`,
+    String.raw`\[(?:[0-9a-f]*:){2,}[0-9a-f.]*\](?::\d+)?`,
+    String.raw`\b(?:localhost|[\w-]+(?:\.[\w-]+)+):\d{2,5}\b`,
+    String.raw`(?<!\w)/(?:[\w.@-]+/)+[\w.@-]+`,
+    String.raw`\b(?:sk|hf|tp)[-_][\w-]{8,}`,
+    String.raw`\bbearer \S+`,
+  ].join('|'),
+  'gi',
+);
+const STACK_TRACE = /\s*Traceback \(most recent call last\)[^]*$/;
 
 /**
  * The fault behind an HTTP answer that is not a success.
@@ -41,11 +54,20 @@ export function readEmbeddedError(
   return readUpstreamStatus(CONTEXT_OVERFLOW.test(text) ? 400 : status, text, contextParam);
 }
 
-type Said = { readonly message: string; readonly param: string | null; readonly kind: string };
+/** SGLang ends an aborted generation with the finish reason `abort`: not an answer, though it looks like one. */
+export function readAbort(answer: JsonObject): UpstreamFault | null {
+  const list: unknown = answer['choices'];
+  const aborted = Array.isArray(list) && list.some((item) => isObject(item) && item['finish_reason'] === 'abort');
+  return aborted ? { error: { kind: 'upstream', failure: 'upstream_error' }, detail: 'finish_reason abort' } : null;
+}
+
+type Said = { readonly message: string; readonly param: string | null; readonly kind: string; readonly code: string };
 
 function toRejection(said: Said, contextParam: string): GatewayError {
-  const message = said.message.replace(ADDRESS, '…').slice(0, MESSAGE_MAX);
-  if (CONTEXT_OVERFLOW.test(said.message)) {
+  // Cut before it is searched: what an engine sends has no bound.
+  const head = said.message.slice(0, 4 * MESSAGE_MAX).replace(STACK_TRACE, '');
+  const message = head.replace(INTERNAL, '…').slice(0, MESSAGE_MAX);
+  if (CONTEXT_OVERFLOW.test(`${head} ${said.kind} ${said.code}`)) {
     return { kind: 'invalid_parameter', code: 'context_length_exceeded', param: contextParam, message };
   }
   return {
@@ -65,17 +87,12 @@ function toFailure(status: number): UpstreamFailure {
 /** {error:{message}} · {error:"…"} · {object:"error",message} · {detail:"…"} · {detail:[{loc,msg}]} · {message} · text. */
 function readMessage(text: string): Said {
   const body = parseJsonObject(text);
-  if (body === null) return { message: text.trimStart().startsWith('<') ? '' : text, param: null, kind: '' };
+  if (body === null) return { message: text.trimStart().startsWith('<') ? '' : text, param: null, kind: '', code: '' };
   const error = isObject(body['error']) ? body['error'] : body;
   const detail = body['detail'];
   const first: unknown = Array.isArray(detail) ? detail[0] : undefined;
   const message =
     readText(error['message']) || readText(body['error']) || readText(detail) || readText(readObject(first)['msg']);
-  const kind = readText(error['type']);
-  const param = readText(error['param']);
-  return {
-    message: kind === 'exceed_context_size_error' ? `${kind}: ${message}` : message,
-    param: param || null,
-    kind,
-  };
+  const param = readText(error['param']) || null;
+  return { message, param, kind: readText(error['type']), code: readText(error['code']) };
 }

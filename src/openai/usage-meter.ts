@@ -55,7 +55,8 @@ type Parts = { readonly choices: Map<number, Usage>; readonly tasks: Usage[] };
 
 /** The counts of single choices as one: outputs add up, a prompt counts once for all its choices. */
 function addParts({ choices, tasks }: Parts, choicesPerPrompt: number): Usage | null {
-  const counted = tasks.length > 0 ? tasks.map((usage) => [0, usage] as const) : [...choices];
+  // Closing counts hold where every choice has them; llama-server closes several choices with those of one (b10573).
+  const counted = tasks.length >= Math.max(1, choices.size) ? tasks.map((usage) => [0, usage] as const) : [...choices];
   if (counted.length === 0) return null;
   const prompts = new Map<number, Usage>();
   for (const [index, usage] of counted) {
