@@ -5,6 +5,7 @@ import { type GatewayError } from '../core/errors.ts';
 import { type ModelCatalog, parseModelCatalog } from '../core/model-catalog.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { withDeadline } from '../gateway/deadline.ts';
+import { type KvReader } from './kv-key-store.ts';
 import { type CatalogStore, type LogEntry } from '../gateway/ports.ts';
 
 const READ_DEADLINE_MS = 3000;
@@ -12,7 +13,7 @@ const KV_CACHE_SECONDS = 30;
 
 /** The catalog store over a KV namespace. */
 export function createKvCatalog(
-  kv: KVNamespace,
+  kv: KvReader,
   bindings: ReadonlySet<string>,
   cacheMs: number,
   now: () => number,
@@ -50,7 +51,7 @@ export function createKvCatalog(
 }
 
 /** An entry's text; null when it is missing or KV does not answer. */
-async function readEntry(kv: KVNamespace, name: string, log: (entry: LogEntry) => void): Promise<string | null> {
+async function readEntry(kv: KvReader, name: string, log: (entry: LogEntry) => void): Promise<string | null> {
   try {
     const reading = kv.get(name, { cacheTtl: KV_CACHE_SECONDS });
     const text = await withDeadline(reading, READ_DEADLINE_MS, () => undefined);

@@ -19,9 +19,14 @@ const KV_CACHE_SECONDS = 30;
 type Known = { readonly record: KeyRecord; readonly atMs: number };
 type Found = Result<KeyRecord | null, GatewayError>;
 
+/** What is used of a KV namespace. */
+export type KvReader = {
+  readonly get: (name: string, options: { readonly cacheTtl: number }) => Promise<string | null>;
+};
+
 /** The key store over a KV namespace. */
 export function createKvKeyStore(
-  kv: KVNamespace,
+  kv: KvReader,
   cacheMs: number,
   now: () => number,
   log: (entry: LogEntry) => void,
@@ -75,7 +80,7 @@ class DamagedEntry extends Error {
 }
 
 /** One entry; null when there is none. Throws when KV fails or the entry is damaged. */
-async function readEntry<T>(kv: KVNamespace, name: string, schema: z.ZodType<T>): Promise<T | null> {
+async function readEntry<T>(kv: KvReader, name: string, schema: z.ZodType<T>): Promise<T | null> {
   const reading = kv.get(name, { cacheTtl: KV_CACHE_SECONDS });
   const text = await withDeadline(reading, READ_DEADLINE_MS, () => undefined);
   if (text === null) return null;

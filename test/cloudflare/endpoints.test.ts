@@ -32,11 +32,11 @@ function wireOf(path: Path): Wire {
   if (path === '/v1/chat/completions') {
     return { body: chat, delta: (content) => ({ index: 0, delta: { content }, finish_reason: null }) };
   }
-  return { body: text, delta: (content) => ({ index: 0, text: content, finish_reason: null }) };
+  return { body: textBody, delta: (content) => ({ index: 0, text: content, finish_reason: null }) };
 }
 
 /** A text completion body with a script for the engine. */
-function text(fields: Record<string, unknown> = {}, script?: EngineScript): string {
+function textBody(fields: Record<string, unknown> = {}, script?: EngineScript): string {
   return chat({ messages: undefined, prompt: 'Hello', ...fields }, script);
 }
 
@@ -136,7 +136,7 @@ describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
 describe('§4 text completions', () => {
   const path = '/v1/completions';
   const ask = async (token: string, fields: Record<string, unknown>, script?: EngineScript): Promise<Response> => {
-    return post(token, text(fields, script), {}, path);
+    return post(token, textBody(fields, script), {}, path);
   };
 
   it('§4 a JSON answer in normal form, and a receipt that names the endpoint', async () => {

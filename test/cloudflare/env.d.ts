@@ -1,6 +1,7 @@
 // Types of the Worker under test: its bindings, and its module as `exports` of cloudflare:workers.
 
 import type { D1Migration } from '@cloudflare/vitest-plugin';
+import type * as worker from '../../src/index.ts';
 import type { Env } from '../../src/cloudflare/env.ts';
 
 declare global {
@@ -11,7 +12,7 @@ declare global {
       readonly UPSTREAM_1: Fetcher;
     }
     interface GlobalProps {
-      mainModule: typeof import('../../src/index.ts');
+      mainModule: typeof worker;
     }
   }
   type WorkerEnv = Env;

@@ -27,9 +27,8 @@ function openKeys(entries: Record<string, string>) {
   const { kv, state } = createFakeKv(entries);
   const clock = { now: 0 };
   const log: Entry[] = [];
-  // The adapter uses `get` alone of the namespace.
   const store = createKvKeyStore(
-    kv as never,
+    kv,
     30_000,
     () => clock.now,
     (entry) => log.push(entry),
@@ -109,7 +108,7 @@ function openCatalog(entries: Record<string, string>) {
   const clock = { now: 0 };
   const log: Entry[] = [];
   const store = createKvCatalog(
-    kv as never,
+    kv,
     new Set(['B']),
     30_000,
     () => clock.now,

@@ -79,7 +79,8 @@ describe('§1 a chat completion end to end', () => {
       [],
     ]);
     expect(chunks.at(-1)?.['usage']).toEqual({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 });
-    expect(new Set(chunks.map((chunk) => `${chunk['id']} ${chunk['created']} ${chunk['model']}`)).size).toBe(1);
+    const identities = chunks.map(({ id, created, model }) => JSON.stringify([id, created, model]));
+    expect(new Set(identities).size).toBe(1);
     const recorded = await readRecorded(response);
     expect(JSON.parse(recorded?.text ?? '')['stream_options']).toEqual({
       include_usage: true,
