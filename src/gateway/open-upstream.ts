@@ -136,10 +136,11 @@ async function request(
   signal: AbortSignal,
 ): Promise<Response | { readonly reason: string }> {
   const { request: inference, requestId } = call.context;
+  const body = call.endpoint.toUpstreamBody(inference, backend);
   try {
     return await call.ports.backends.send(backend.binding, {
       path: call.endpoint.path,
-      body: call.endpoint.toUpstreamBody(inference, backend),
+      body,
       headers: {
         'content-type': 'application/json',
         accept: inference.stream ? 'text/event-stream' : 'application/json',

@@ -4,6 +4,8 @@
 import { type GatewayError } from '../core/errors.ts';
 import { type Result } from '../core/result.ts';
 import { type StreamTranslator, type UpstreamFault } from '../openai/endpoint.ts';
+import { withDeadline } from './deadline.ts';
+import { type EventReader } from './event-reader.ts';
 import { type OpenedStream } from './open-upstream.ts';
 import { type Settings } from './ports.ts';
 import { buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
@@ -32,6 +34,8 @@ export type Halt = {
 
 /** A client that takes nothing for so long after its request was ended is not waited for. */
 const STALLED_MS = 5000;
+/** How long an engine may take to close after its [DONE]. */
+const DRAIN_MS = 1000;
 const KEEP_ALIVE = ': keep-alive\n\n';
 
 /** Creates a halt: an AbortController that remembers the first reason as a {@link RunEnd}. */
@@ -78,7 +82,8 @@ export async function relayStream(input: RelayInput): Promise<RunEnd> {
       waitingSinceMs = waiting ? now() : null;
     });
     const written = await client.finish(end, buildLastText(end, translator));
-    if (end.type !== 'finished') await reader.cancel();
+    if (end.type === 'finished') await drain(reader);
+    else await reader.cancel();
     return written;
   } finally {
     watch.stop();
@@ -106,6 +111,14 @@ async function pump(
     if (end !== null) return toMidstreamEnd(end);
     if (haltedBy !== null) return haltedBy;
   }
+}
+
+/** Reads what follows [DONE], so that the connection can be used again; an engine that holds it open is let go. */
+async function drain(reader: EventReader): Promise<void> {
+  const ended = (async (): Promise<void> => {
+    while ((await reader.read()).type === 'events');
+  })();
+  if ((await withDeadline(ended, DRAIN_MS, () => undefined)) === 'deadline') await reader.cancel();
 }
 
 /** Once the client has seen text, an engine's refusal of the request is a failure of the engine. */
