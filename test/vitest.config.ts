@@ -15,6 +15,8 @@ export default defineConfig({
   root,
   test: {
     reporters: ['default'],
+    // The Workers' own log, a JSON object a line; tests that look at it capture it.
+    onConsoleLog: (line) => !line.startsWith('{"event"'),
     projects: [
       {
         root,
@@ -33,6 +35,7 @@ export default defineConfig({
                 TEST_MIGRATIONS: await readD1Migrations(`${root}/src/cloudflare/migrations`),
                 TURNPIKE_LOCAL: '1',
               },
+              ratelimits: { FAILED_KEYS: { namespace_id: '1001', simple: { limit: 5, period: 60 } } },
               workers: [
                 {
                   name: 'turnpike-bridge',

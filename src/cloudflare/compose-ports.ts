@@ -1,6 +1,7 @@
 // The one composition root: bindings and vars become the ports the gateway works with. Made once per isolate.
 
 import { type Ports } from '../gateway/ports.ts';
+import { createFailedKeys } from './failed-keys.ts';
 import { createD1Receipts } from './d1-receipts.ts';
 import { type Env, listBackendBindings, parseSettings } from './env.ts';
 import { createKvCatalog } from './kv-catalog.ts';
@@ -15,6 +16,7 @@ export function composePorts(env: Env): Ports {
   const settings = parseSettings(env, (fault) => log({ event: 'bad_var', fault }));
   return {
     keys: createKvKeyStore(env.KEYS, settings.keyCacheMs, now, log),
+    failedKeys: createFailedKeys(env.FAILED_KEYS),
     catalog: createKvCatalog(env.CATALOG, listBackendBindings(env), settings.keyCacheMs, now, log),
     ledger: createLedgerClient(env.LEDGER, settings.ledgerDeadlineMs, log),
     receipts: createD1Receipts(env.DB, log),

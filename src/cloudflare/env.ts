@@ -12,6 +12,8 @@ export type Env = {
   readonly CATALOG: KVNamespace;
   readonly DB: D1Database;
   readonly LEDGER: DurableObjectNamespace<LedgerRpc>;
+  /** Optional: damps bad keys per address. */
+  readonly FAILED_KEYS?: RateLimit;
 };
 
 /** Vars in milliseconds with their defaults; the README's table is made from these. */

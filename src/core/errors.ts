@@ -33,6 +33,7 @@ export type UpstreamFailure =
 /** Every error the gateway can answer with. Units are in the field names; limits are per minute. */
 export type GatewayError =
   | { readonly kind: 'invalid_api_key'; readonly reason: string }
+  | { readonly kind: 'too_many_failed_keys' }
   | { readonly kind: 'insufficient_scope'; readonly scope: string }
   | { readonly kind: 'auth_unavailable' }
   | { readonly kind: 'catalog_unavailable' }

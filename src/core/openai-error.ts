@@ -2,28 +2,9 @@
 // stacks and other tenants stay in the log.
 
 import { type GatewayError, type UpstreamFailure } from './errors.ts';
+import { buildErrorAnswer as answer, type OpenAIError } from './error-envelope.ts';
+import { toLimitFault } from './limit-error.ts';
 import { toHttpHints } from './retry-hints.ts';
-
-/** The closed set of `error.type` values (SPEC §3). */
-export type ErrorType =
-  'invalid_request_error' | 'requests' | 'tokens' | 'insufficient_quota' | 'server_error' | 'service_unavailable_error';
-
-/** OpenAI's error envelope; all four fields always present. */
-export type ErrorEnvelope = {
-  readonly error: {
-    readonly message: string;
-    readonly type: ErrorType;
-    readonly param: string | null;
-    readonly code: string | null;
-  };
-};
-
-/** An error as HTTP: status, envelope, and the headers that go with it. */
-export type OpenAIError = {
-  readonly status: number;
-  readonly body: ErrorEnvelope;
-  readonly headers: Readonly<Record<string, string>>;
-};
 
 /**
  * Translates an error into its HTTP answer. Exhaustive over {@link GatewayError}.
@@ -61,6 +42,7 @@ export function toOpenAIError(error: GatewayError): OpenAIError {
     case 'method_not_supported':
     case 'unknown_url':
       return toHttpFault(error);
+    case 'too_many_failed_keys':
     case 'rate_limited':
     case 'request_above_bucket':
     case 'concurrency_limited':
@@ -107,42 +89,6 @@ function toHttpFault(error: HttpFault): OpenAIError {
       });
     case 'unknown_url':
       return answer(404, `Unknown request URL: ${error.method} ${error.path}.`, type, error.kind);
-  }
-}
-
-type LimitFault = Extract<GatewayError, { kind: 'rate_limited' | 'request_above_bucket' | 'concurrency_limited' }>;
-
-function toLimitFault(error: LimitFault): OpenAIError {
-  switch (error.kind) {
-    case 'rate_limited':
-      return answer(
-        429,
-        `Rate limit reached for this ${error.scope} on ${error.bucket} per minute: Limit ${error.limit}, ` +
-          `Used ${error.used}, Requested ${error.requested}. Please try again in ${error.retryAfterMs / 1000}s.`,
-        error.bucket,
-        'rate_limit_exceeded',
-        null,
-        toHttpHints({ retry: true, afterMs: error.retryAfterMs }),
-      );
-    case 'request_above_bucket':
-      return answer(
-        429,
-        `Request too large for this ${error.scope} on tokens per minute: Limit ${error.limit}, ` +
-          `Requested ${error.requested}. Shorten the prompt or lower the output limit.`,
-        'tokens',
-        'rate_limit_exceeded',
-        null,
-        toHttpHints({ retry: false }),
-      );
-    case 'concurrency_limited':
-      return answer(
-        429,
-        `Too many requests in flight for this ${error.scope}: Limit ${error.limit}, Used ${error.used}, Requested 1.`,
-        'requests',
-        'concurrency_limit_exceeded',
-        null,
-        toHttpHints({ retry: true, afterMs: 1000 }),
-      );
   }
 }
 
@@ -235,15 +181,4 @@ function toUpstreamFault(failure: UpstreamFailure): OpenAIError {
         toHttpHints({ retry: true, afterMs: 1000 }),
       );
   }
-}
-
-function answer(
-  status: number,
-  message: string,
-  type: ErrorType,
-  code: string | null,
-  param: string | null = null,
-  headers: Readonly<Record<string, string>> = {},
-): OpenAIError {
-  return { status, body: { error: { message, type, param, code } }, headers };
 }

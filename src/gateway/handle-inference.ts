@@ -15,7 +15,7 @@ import { listOwnedFields } from '../openai/upstream-body.ts';
 import { parameterError } from '../openai/parameter-error.ts';
 import { closeAccount } from './close-account.ts';
 import { forward } from './forward.ts';
-import { identifyCaller } from './identify-caller.ts';
+import { type Credentials, identifyCaller } from './identify-caller.ts';
 import { type Ports, type Refusal } from './ports.ts';
 import { createHalt } from './relay-stream.ts';
 import { createRun, type RunEnd } from './run.ts';
@@ -24,7 +24,7 @@ import { createRun, type RunEnd } from './run.ts';
 export type Inbound = {
   readonly requestId: string;
   readonly receivedAtMs: number;
-  readonly authorization: string | null;
+  readonly credentials: Credentials;
   readonly clientRequestId: string | null;
   /** Bytes of the body as announced; null when not announced. */
   readonly contentLength: number | null;
@@ -56,7 +56,7 @@ export async function handleInference(
   inbound: Inbound,
 ): Promise<Result<InferenceAnswer, InferenceRefusal>> {
   const early = (inbound.contentLength ?? Infinity) <= EARLY_BODY_BYTES_MAX ? inbound.readBody() : null;
-  const caller = await identifyCaller(ports, inbound.authorization, 'inference:write');
+  const caller = await identifyCaller(ports, inbound.credentials, 'inference:write');
   if (!caller.ok) return refuse(caller.error);
   const bytes = await (early ?? inbound.readBody());
   if (!bytes.ok) return refuse(bytes.error);

@@ -9,20 +9,33 @@ import { type Ports } from './ports.ts';
 /** The id that only a local run knows (SPEC §10). */
 const DEMO_KEY_ID = 'demo';
 
-/** The verified caller, if the key is good and holds `scope`. */
+/** What a request says of its sender. */
+export type Credentials = {
+  readonly authorization: string | null;
+  /** The address the platform saw; null where it tells none. */
+  readonly address: string | null;
+};
+
+/** The verified caller, if the key is good and holds `scope`. Bad keys from one address are damped. */
 export async function identifyCaller(
   ports: Ports,
-  authorization: string | null,
+  { authorization, address }: Credentials,
   scope: string | null,
 ): Promise<Result<Caller, GatewayError>> {
+  const caller = await verifyKey(ports, authorization);
+  if (caller.ok) return scope === null ? caller : checkScope(caller.value, scope);
+  if (caller.error.kind !== 'invalid_api_key' || address === null) return caller;
+  return (await ports.failedKeys.allow(address)) ? caller : err({ kind: 'too_many_failed_keys' });
+}
+
+async function verifyKey(ports: Ports, authorization: string | null): Promise<Result<Caller, GatewayError>> {
   const bearer = parseBearerToken(authorization);
   if (!bearer.ok) return bearer;
   if (bearer.value.id === DEMO_KEY_ID && !ports.settings.local) return refuseUnknownKey();
   const found = await ports.keys.find(bearer.value.id);
   if (!found.ok) return err(found.error);
   if (found.value === null) return refuseUnknownKey();
-  const caller = checkApiKey(found.value, await hashToken(bearer.value.token), ports.now());
-  return caller.ok && scope !== null ? checkScope(caller.value, scope) : caller;
+  return checkApiKey(found.value, await hashToken(bearer.value.token), ports.now());
 }
 
 /** SHA-256 of a token as 64 lower-case hex digits. */

@@ -74,9 +74,15 @@ export type Settings = {
   readonly local: boolean;
 };
 
+/**
+ * Counts requests with bad keys per address; false once there were too many. Always true where nothing is bound.
+ */
+export type FailedKeys = { readonly allow: (address: string) => Promise<boolean> };
+
 /** Everything outside, in one object. */
 export type Ports = {
   readonly keys: KeyStore;
+  readonly failedKeys: FailedKeys;
   readonly catalog: CatalogStore;
   readonly ledger: Ledger;
   readonly receipts: ReceiptStore;

@@ -8,7 +8,7 @@ import { buildRequestId } from '../core/request-id.ts';
 import { type Result } from '../core/result.ts';
 import { toRateLimitHeaders } from '../core/retry-hints.ts';
 import { handleInference, type Inbound } from '../gateway/handle-inference.ts';
-import { identifyCaller } from '../gateway/identify-caller.ts';
+import { type Credentials, identifyCaller } from '../gateway/identify-caller.ts';
 import { listModels, readModel } from '../gateway/list-models.ts';
 import { type Ports } from '../gateway/ports.ts';
 import { createReadLimiter } from '../gateway/read-limiter.ts';
@@ -17,6 +17,7 @@ import { chatCompletions } from '../openai/chat-completions.ts';
 import { type Endpoint } from '../openai/endpoint.ts';
 import { textCompletions } from '../openai/text-completions.ts';
 import { buildCorsHeaders, buildPreflightHeaders } from './cors.ts';
+import { discardBody } from './discard-body.ts';
 import { readRequestBody } from './read-request-body.ts';
 
 type Env = { Variables: { requestId: string; receivedAtMs: number } };
@@ -34,6 +35,7 @@ export function createApp(ports: Ports): App {
     context.set('requestId', requestId);
     context.set('receivedAtMs', receivedAtMs);
     await next();
+    if (context.res.status >= 400) await discardBody(context.req.raw);
     const cors = buildCorsHeaders(context.req.header('origin') ?? null, ports.settings.corsOrigins);
     for (const [name, value] of Object.entries(cors)) context.res.headers.set(name, value);
     context.res.headers.set('x-request-id', requestId);
@@ -94,7 +96,7 @@ function toInbound(context: Context<Env>): Inbound {
   return {
     requestId: context.get('requestId'),
     receivedAtMs: context.get('receivedAtMs'),
-    authorization: request.headers.get('authorization'),
+    credentials: readCredentials(request),
     clientRequestId: request.headers.get('x-client-request-id')?.slice(0, 128) ?? null,
     contentLength: length === null ? null : Number(length),
     readBody: () => readRequestBody(request),
@@ -103,11 +105,15 @@ function toInbound(context: Context<Env>): Inbound {
   };
 }
 
+function readCredentials({ headers }: Request): Credentials {
+  return { authorization: headers.get('authorization'), address: headers.get('cf-connecting-ip') };
+}
+
 function addReads(app: App, ports: Ports): void {
   const limit = createReadLimiter();
   const addRead = (path: string, scope: string | null, read: Read): void => {
     addRoute(app, ports, 'GET', path, async (context) => {
-      const caller = await identifyCaller(ports, context.req.header('authorization') ?? null, scope);
+      const caller = await identifyCaller(ports, readCredentials(context.req.raw), scope);
       if (!caller.ok) return answerError(context, ports, caller.error);
       const allowed = limit(caller.value.keyId, ports.now());
       if (!allowed.ok) return answerError(context, ports, allowed.error);

@@ -2,6 +2,7 @@
 // (SPEC §3, §10). A gzip bomb is dropped as soon as it shows itself.
 
 import { type GatewayError } from '../core/errors.ts';
+import { discardRest } from './discard-body.ts';
 import { err, ok, type Result } from '../core/result.ts';
 
 /** The largest body taken; exactly this size passes. */
@@ -59,7 +60,7 @@ async function readBytes(
       if (done) return ok(joinBytes(chunks, bytes));
       bytes += value.byteLength;
       if (bytes > BODY_BYTES_MAX || isBomb(bytes)) {
-        await reader.cancel();
+        await discardRest(reader);
         return tooLarge();
       }
       chunks.push(value);

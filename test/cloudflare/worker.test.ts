@@ -248,6 +248,16 @@ describe('§2 keys in KV', () => {
     }
   });
 
+  it('§2 bad keys from one address are damped; good ones from there, and bad ones from elsewhere, are not', async () => {
+    const token = await addKey('damped');
+    const from = (address: string) => ({ 'cf-connecting-ip': address });
+    const statuses: number[] = [];
+    for (let tries = 0; tries < 7; tries += 1) statuses.push((await post('tp_bad', chat(), from('192.0.2.1'))).status);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
+    expect((await post(token, chat(), from('192.0.2.1'))).status).toBe(200);
+    expect((await post('tp_bad', chat(), from('192.0.2.2'))).status).toBe(401);
+  });
+
   it('§2 a rotation keeps the old secret until its grace ends', async () => {
     const token = await addKey('rotated');
     const fresh = `${token.slice(0, -1)}4`;

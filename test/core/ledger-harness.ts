@@ -35,9 +35,9 @@ export function createLedgerHarness(): LedgerHarness {
     state,
     store,
     closings,
-    apply(command, nowMs) {
-      const id = command.type === 'release' ? command.id : command.reservation.receipt.id;
-      const outcome = applyCommand(state, command, nowMs, state.open.has(id) ? null : (store.get(id) ?? null));
+    apply(next, nowMs) {
+      const id = next.type === 'release' ? next.id : next.reservation.receipt.id;
+      const outcome = applyCommand(state, next, nowMs, state.open.has(id) ? null : (store.get(id) ?? null));
       save(outcome.closed);
       return outcome.decision;
     },

@@ -189,7 +189,7 @@ function checkIntervals(plan: Plan, movements: readonly Movement[]): void {
         let admitted = 0;
         for (const movement of own.slice(from)) {
           admitted += movement[amount];
-          const allowed = limit + ((movement.atMs - own[from]!.atMs) * limit) / 60_000;
+          const allowed: number = limit + ((movement.atMs - own[from]!.atMs) * limit) / 60_000;
           if (admitted > allowed + 1e-6)
             expect.fail(`'${scope}': ${admitted} ${amount} admitted where ${allowed} may be`);
         }

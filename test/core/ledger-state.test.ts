@@ -13,7 +13,9 @@ const NO_DRAIN = { rpm: 60, tpm: 6000 };
 
 function reserve(ledger: LedgerHarness, options: ReservationOptions, nowMs = NOW): GatewayError | 'admitted' {
   const decision = ledger.apply(command('reserve', options), nowMs);
-  return decision.type === 'refused' ? decision.error : (decision.type as 'admitted');
+  if (decision.type === 'refused') return decision.error;
+  expect(decision.type).toBe('admitted');
+  return 'admitted';
 }
 
 /** A ledger in which `count` requests of `options` were admitted at NOW. */
@@ -22,6 +24,18 @@ function filled(count: number, options: ReservationOptions): LedgerHarness {
   for (let at = 0; at < count; at += 1) expect(reserve(ledger, { ...options, id: `req_old_${at}` })).toBe('admitted');
   return ledger;
 }
+
+const taken = (ledger: LedgerHarness): number => readUse(ledger.state, '', { rpm: null, tpm: 1e9 }).tokens;
+const uses = (ledger: LedgerHarness): unknown => [
+  readUse(ledger.state, '', NO_DRAIN),
+  readUse(ledger.state, 'k', { rpm: 30, tpm: 600 }),
+];
+const both = (requests: number, tokens: number, inFlight: number): unknown => [
+  { requests, tokens, inFlight },
+  { requests, tokens, inFlight },
+];
+/** Used at `later`, when one minute has drained everything taken before. */
+const use = (ledger: LedgerHarness): unknown => readUse(ledger.state, '', NO_DRAIN);
 
 describe('refusals', () => {
   test.each<[string, number, ReservationOptions, GatewayError]>([
@@ -223,7 +237,6 @@ describe('refusals', () => {
 });
 
 describe('estimates', () => {
-  const taken = (ledger: LedgerHarness): number => readUse(ledger.state, '', { rpm: null, tpm: 1e9 }).tokens;
   const limits = { tpm: 1e9 };
   test('§5 prompt and output limit are taken when there is one', () => {
     const ledger = filled(1, { limits, prompt: 7, output: 13, choices: 3 });
@@ -260,14 +273,6 @@ describe('estimates', () => {
 
 describe('reserve, renew, settle', () => {
   const base = { limits: LIMITS, keyLimits: { rpm: 30, tpm: 600 } };
-  const uses = (ledger: LedgerHarness): unknown => [
-    readUse(ledger.state, '', NO_DRAIN),
-    readUse(ledger.state, 'k', { rpm: 30, tpm: 600 }),
-  ];
-  const both = (requests: number, tokens: number, inFlight: number): unknown => [
-    { requests, tokens, inFlight },
-    { requests, tokens, inFlight },
-  ];
 
   test.each([
     [0, 0],
@@ -358,8 +363,6 @@ describe('reserve, renew, settle', () => {
 describe('leases', () => {
   const base = { id: 'req_old_0', limits: LIMITS };
   const later = NOW + 60_000;
-  /** Used at `later`, when one minute has drained everything taken before. */
-  const use = (ledger: LedgerHarness): unknown => readUse(ledger.state, '', NO_DRAIN);
 
   test('§5 60 s without renewal: lost at the last counts, slot and unused tokens freed, billed', () => {
     const ledger = filled(5, { limits: { ...LIMITS, rpm: null, tpm: 150 }, leaseMs: 6000 });
@@ -477,14 +480,15 @@ describe('release', () => {
 test('§5 each outcome names what to save: the ids and scopes it touched, and none that it did not', () => {
   const state = createLedgerState();
   const options = { keyLimits: { rpm: 1 } };
-  const touched = (type: 'reserve' | 'renew' | 'settle', id: string): unknown => {
-    const { touchedIds, touchedScopes } = applyCommand(state, command(type, { ...options, id }), NOW, null);
+  const touched = (type: 'reserve' | 'renew' | 'settle', id: string, nowMs = NOW): unknown => {
+    const { touchedIds, touchedScopes } = applyCommand(state, command(type, { ...options, id }), nowMs, null);
     return [touchedIds, touchedScopes];
   };
   expect(touched('reserve', 'a')).toEqual([['a'], ['', 'k']]);
   expect(touched('reserve', 'a')).toEqual([[], []]);
   expect(touched('reserve', 'b')).toEqual([[], []]);
-  expect(touched('renew', 'a')).toEqual([['a'], ['', 'k']]);
+  expect(touched('renew', 'a'), 'a renewal that moves the lease by less than a third is not saved').toEqual([[], []]);
+  expect(touched('renew', 'a', NOW + 20_000)).toEqual([['a'], ['', 'k']]);
   expect(touched('settle', 'a')).toEqual([['a'], ['', 'k']]);
   expect(applyCommand(state, { type: 'release', id: 'zz' }, NOW, null)).toMatchObject({ touchedIds: [], closed: [] });
 });

@@ -94,7 +94,7 @@ test.each<[GatewayError, number, string, string | null, string | null, Record<st
   expect(answer).toEqual({
     status,
     headers,
-    body: { error: { message: expect.stringMatching(/./) as string, type, param, code } },
+    body: { error: { message: expect.stringMatching(/./), type, param, code } },
   });
 });
 

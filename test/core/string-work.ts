@@ -5,15 +5,16 @@
  * (JSON.parse, slices) is not counted.
  */
 export function countStringWork(run: () => void): number {
-  const natives = { charCodeAt: String.prototype.charCodeAt, indexOf: String.prototype.indexOf };
+  const charCodeAt = Reflect.get(String.prototype, 'charCodeAt');
+  const indexOf = Reflect.get(String.prototype, 'indexOf');
   let work = 0;
   Object.assign(String.prototype, {
     charCodeAt(this: string, at: number): number {
       work += 1;
-      return natives.charCodeAt.call(this, at);
+      return Reflect.apply(charCodeAt, this, [at]);
     },
     indexOf(this: string, needle: string, from = 0): number {
-      const found = natives.indexOf.call(this, needle, from);
+      const found = Reflect.apply(indexOf, this, [needle, from]);
       work += 1 + (found === -1 ? this.length : found) - Math.min(from, this.length);
       return found;
     },
@@ -21,7 +22,7 @@ export function countStringWork(run: () => void): number {
   try {
     run();
   } finally {
-    Object.assign(String.prototype, natives);
+    Object.assign(String.prototype, { charCodeAt, indexOf });
   }
   return work;
 }

@@ -2,6 +2,7 @@
 // It understands nothing of the API.
 
 import { request as openRequest, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { performance } from 'node:perf_hooks';
 
 export type RawOptions = {
@@ -59,6 +60,21 @@ export async function call(url: string, options: RawOptions = {}): Promise<RawAn
   return startCall(url, options).answer;
 }
 
+/** Posts JSON and never reads a byte of the answer; returns how to leave. */
+export function postAndNeverRead(url: string, token: string, body: object): () => number {
+  const { hostname, port, pathname } = new URL(url);
+  const text = JSON.stringify(body);
+  const socket = connect(Number(port), hostname).pause();
+  socket.on('error', () => undefined);
+  const head = [`POST ${pathname} HTTP/1.1`, `host: ${hostname}`, `authorization: Bearer ${token}`];
+  const length = `content-length: ${Buffer.byteLength(text)}`;
+  socket.write([...head, 'content-type: application/json', length, '', text].join('\r\n'));
+  return () => {
+    socket.destroy();
+    return performance.now();
+  };
+}
+
 function leaveBy(request: ClientRequest, how: Leaving): number {
   if (how === 'reset') request.socket?.resetAndDestroy();
   else request.destroy();
@@ -68,10 +84,11 @@ function leaveBy(request: ClientRequest, how: Leaving): number {
 function toAnswer(response: IncomingMessage, leave: (how: Leaving) => number): RawAnswer {
   let text = '';
   let state: 'open' | 'ended' | 'broken' = 'open';
-  let wake = (): void => undefined;
+  let change = Promise.withResolvers<void>();
   const notify = (next?: 'ended' | 'broken'): void => {
     if (next !== undefined && state === 'open') state = next;
-    wake();
+    change.resolve();
+    change = Promise.withResolvers();
   };
   response.setEncoding('utf8');
   response.on('data', (more: string) => {
@@ -81,10 +98,7 @@ function toAnswer(response: IncomingMessage, leave: (how: Leaving) => number): R
   response.on('end', () => notify('ended'));
   response.on('error', () => notify('broken'));
   response.on('close', () => notify('broken'));
-  const change = (): Promise<void> =>
-    new Promise((resolve) => {
-      wake = resolve;
-    });
+  const isOpen = (): boolean => state === 'open';
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
@@ -92,12 +106,12 @@ function toAnswer(response: IncomingMessage, leave: (how: Leaving) => number): R
     text: () => text,
     async waitFor(pattern) {
       while (!pattern.test(text)) {
-        if (state !== 'open') throw new Error(`${state} before ${pattern}: ${text}`);
-        await change();
+        if (!isOpen()) throw new Error(`${state} before ${pattern}: ${text}`);
+        await change.promise;
       }
     },
     async whole() {
-      while (state === 'open') await change();
+      while (isOpen()) await change.promise;
       if (state === 'broken') throw new Error(`the answer broke off: ${text}`);
       return text;
     },

@@ -48,8 +48,10 @@ export const errorSchema = z.object({
 export type ScriptedGateway = {
   readonly gateway: LocalGateway;
   readonly upstream: ScriptedUpstream;
-  /** Every line that a Worker or the runtime logged. */
+  /** Every line that a Worker or the runtime has logged so far; lines arrive a little after their cause. */
   readonly logLines: readonly string[];
+  /** Waits until everything logged before has arrived. */
+  readonly settleLog: () => Promise<void>;
   readonly chat: (body: object, token?: string) => Promise<RawAnswer>;
   readonly startChat: (body: object, token?: string) => RawCall;
   /** The receipt as `GET /v1/receipts/{id}` has it; null for 404. */
@@ -102,6 +104,7 @@ export async function startScriptedGateway(options: GatewayOptions = {}): Promis
     onLog: (line) => void logLines.push(line),
   });
   let reads = 0;
+  let marks = 0;
 
   async function readReceipt(id: string): Promise<ReceiptObject | null> {
     reads += 1;
@@ -120,6 +123,16 @@ export async function startScriptedGateway(options: GatewayOptions = {}): Promis
     upstream,
     logLines,
     startChat,
+    async settleLog() {
+      marks += 1;
+      const path = `/log-mark-${marks}`;
+      await (await call(gateway.url + path)).whole();
+      await poll(
+        () => logLines,
+        (lines) => lines.some((line) => line.includes(path)),
+        5_000,
+      );
+    },
     chat: (body, token) => startChat(body, token).answer,
     readReceipt,
     async waitForReceipt(id, timeoutMs = 5_000) {
@@ -139,7 +152,11 @@ function isClosed(receipt: ReceiptObject | null): boolean {
 }
 
 /** Asks until the answer is good; rejects with the last one otherwise. */
-export async function poll<T>(ask: () => Promise<T> | T, isGood: (answer: T) => boolean, timeoutMs: number): Promise<T> {
+export async function poll<T>(
+  ask: () => Promise<T> | T,
+  isGood: (answer: T) => boolean,
+  timeoutMs: number,
+): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const answer = await ask();

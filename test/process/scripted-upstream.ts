@@ -2,7 +2,6 @@
 // garbage. It records what reached it, to the letter, and when the connection went. It asserts nothing.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { performance } from 'node:perf_hooks';
 
 /** One request as it reached the server, and its answer's controls. */
@@ -38,7 +37,7 @@ export type ScriptedUpstream = {
 /** Starts a server that answers 500 until `play` is called. */
 export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
   const exchanges: Exchange[] = [];
-  let script: Script = (exchange) => answerJson(exchange, 500, { error: { message: 'no script' } });
+  let script: Script = refuse;
   const server = createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8');
@@ -50,10 +49,10 @@ export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // The server listens on a TCP port, so its address is not a pipe's name.
-  const { port } = server.address() as AddressInfo;
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('the scripted server does not listen');
   return {
-    baseUrl: `http://127.0.0.1:${port}/v1`,
+    baseUrl: `http://127.0.0.1:${address.port}/v1`,
     exchanges,
     play: (next) => void (script = next),
     find: (requestId) => exchanges.filter(({ headers }) => headers['x-request-id'] === requestId),
@@ -62,6 +61,10 @@ export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+function refuse(exchange: Exchange): void {
+  answerJson(exchange, 500, { error: { message: 'no script' } });
 }
 
 function createExchange(request: IncomingMessage, response: ServerResponse, body: string): Exchange {
