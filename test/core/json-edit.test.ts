@@ -171,6 +171,8 @@ function randomValue(random: SeededRandom, depth: number): string {
     '"\\\\"',
     '"\\""',
     '"},"',
+    '"\\\\\\\\\\\\"',
+    '"\\\\\\\\\\""',
     '"\\ud800"',
     '"é🙂"',
     '"__proto__"',

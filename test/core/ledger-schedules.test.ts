@@ -20,6 +20,7 @@ type Movement = { readonly scope: string; readonly atMs: number; readonly reques
 type Plan = {
   readonly random: SeededRandom;
   readonly requests: readonly ReservationOptions[];
+  readonly leasesMs: readonly number[];
   readonly nextMs: (nowMs: number) => number;
 };
 
@@ -44,6 +45,7 @@ function planTight(seed: number): Plan {
       output: random.chance(0.3) ? null : random.int(1, 60),
       choices: random.int(1, 3),
     })),
+    leasesMs: [60_000],
     nextMs: (nowMs) => nowMs + random.pick([0, 0, 0, 1, 50, 1000, 7000, 25_000, 61_000, -1, -30_000]),
   };
 }
@@ -58,15 +60,15 @@ function planFrozen(seed: number): Plan {
       ...request,
       limits: far,
       keyLimits: request.keyLimits === null ? null : far,
-      leaseMs: random.pick([0, 60_000]),
     })),
+    leasesMs: [0, 60_000],
     nextMs: (nowMs) => nowMs,
   };
 }
 
-function nextCommand({ random, requests }: Plan, sent: readonly LedgerCommand[]): LedgerCommand | 'expire' {
+function nextCommand({ random, requests, leasesMs }: Plan, sent: readonly LedgerCommand[]): LedgerCommand | 'expire' {
   if (sent.length > 0 && random.chance(0.25)) return random.pick(sent);
-  const request = random.pick(requests);
+  const request = { ...random.pick(requests), leaseMs: random.pick(leasesMs) };
   const used = [request.prompt ?? 0, random.int(0, 90)] as const;
   switch (random.pick(['reserve', 'reserve', 'reserve', 'renew', 'settle', 'settle', 'release', 'expire'] as const)) {
     case 'reserve':
@@ -93,6 +95,7 @@ function runPlan(plan: Plan, check: (ledger: LedgerHarness, movements: readonly 
   for (let step = 0; step < STEPS; step += 1) {
     nowMs = plan.nextMs(nowMs);
     const before = new Map(ledger.state.open);
+    const barred = new Set(ledger.state.barred.keys());
     const closedBefore = ledger.closings.length;
     const command = nextCommand(plan, sent);
     if (command === 'expire') ledger.expire(nowMs);
@@ -109,6 +112,10 @@ function runPlan(plan: Plan, check: (ledger: LedgerHarness, movements: readonly 
           }
         }
       }
+    }
+    for (const { receipt } of ledger.closings.slice(closedBefore)) {
+      if (barred.has(receipt.id))
+        expect(ledger.state.barred.has(receipt.id), `${receipt.id} closed while barred`).toBe(false);
     }
     noteRefunds(ledger, before, closedBefore, movements);
     check(ledger, movements);
@@ -149,6 +156,9 @@ function checkRefusal(ledger: LedgerHarness, plan: Plan, command: LedgerCommand,
   expect(readAllUse(ledger, plan), 'use after the same refusal again').toBe(use);
   if (error.kind !== 'rate_limited') return;
   alone.open.clear();
+  const early = structuredClone(alone);
+  const tooEarly = applyCommand(early, command, early.nowMs + error.retryAfterMs - 1, null).decision;
+  expect(tooEarly.type, 'one millisecond early').toBe('refused');
   const retried = applyCommand(alone, command, alone.nowMs + error.retryAfterMs, null).decision;
   if (retried.type === 'refused') expect(retried.error.kind, 'after the wait').toBe('concurrency_limited');
 }
@@ -159,6 +169,7 @@ function checkLevels(ledger: LedgerHarness): void {
     scopesOf(reservation).map(([name]) => name),
   );
   for (const [name, use] of ledger.state.scopes) {
+    expect(Math.min(use.requests.usedUnits, use.tokens.usedUnits), `used of '${name}'`).toBeGreaterThanOrEqual(0);
     expect(use.inFlight, `in flight of '${name}'`).toBe(open.filter((scope) => scope === name).length);
   }
   for (const { reservation } of ledger.state.open.values()) {
@@ -168,7 +179,6 @@ function checkLevels(ledger: LedgerHarness): void {
         [use.requests, limits.rpm],
         [use.tokens, limits.tpm],
       ] as const) {
-        expect(used).toBeGreaterThanOrEqual(0);
         if (limit !== null) expect(used).toBeLessThanOrEqual(2 * limit);
       }
     }
@@ -255,7 +265,7 @@ test(
       checkReceipts(ledger, opened.ids);
       admissions += last.filter(({ requests }) => requests > 0).length;
     });
-    expect(admissions, 'the schedules must admit something').toBeGreaterThan(SCHEDULES * 3);
+    expect(admissions, 'the schedules must admit something').toBeGreaterThan(SCHEDULES);
   },
 );
 

@@ -120,6 +120,14 @@ describe('usage', () => {
     expect(relayed.progress.usageSource).toBe('engine');
   });
 
+  test('§7 zeros on every chunk of a cut stream (Ollama) are no count: the deltas are', () => {
+    const relayed = relay(
+      toSse([chunk({ content: 'a' }, { usage: zero }), chunk({ content: 'b' }, { usage: zero })], false),
+    );
+    expect(relayed.usages).toEqual([]);
+    expect(relayed.progress).toMatchObject({ usageSource: 'estimated', usage: { output_tokens: 2 } });
+  });
+
   test('§9 an engine that counts zero at the end is believed', () => {
     const relayed = relay(toSse([STOP, chunk(null, { usage: zero })]));
     expect(relayed.usages).toEqual([zero]);
