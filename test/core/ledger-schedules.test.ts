@@ -97,6 +97,7 @@ function runPlan(plan: Plan, check: (ledger: LedgerHarness, movements: readonly 
     const before = new Map(ledger.state.open);
     const barred = new Set(ledger.state.barred.keys());
     const closedBefore = ledger.closings.length;
+    const admitted: Movement[] = [];
     const command = nextCommand(plan, sent);
     if (command === 'expire') ledger.expire(nowMs);
     else {
@@ -108,7 +109,7 @@ function runPlan(plan: Plan, check: (ledger: LedgerHarness, movements: readonly 
         const opened = ledger.state.open.get(id);
         if (opened !== undefined && opened !== before.get(id)) {
           for (const [scope] of scopesOf(opened.reservation)) {
-            movements.push({ scope, atMs: ledger.state.nowMs, requests: 1, tokens: opened.takenTokens });
+            admitted.push({ scope, atMs: ledger.state.nowMs, requests: 1, tokens: opened.takenTokens });
           }
         }
       }
@@ -117,14 +118,16 @@ function runPlan(plan: Plan, check: (ledger: LedgerHarness, movements: readonly 
       if (barred.has(receipt.id))
         expect(ledger.state.barred.has(receipt.id), `${receipt.id} closed while barred`).toBe(false);
     }
+    // Leases expire before a command is decided, so what they gave back comes first.
     noteRefunds(ledger, before, closedBefore, movements);
+    movements.push(...admitted);
     check(ledger, movements);
   }
   ledger.expire(nowMs + 600_000);
   return ledger;
 }
 
-/** What closings and releases of this step gave back: at most what was taken. */
+/** What closings and releases of this step gave back: at most what was taken, or charged by the closing before. */
 function noteRefunds(
   ledger: LedgerHarness,
   before: LedgerHarness['state']['open'],
@@ -136,6 +139,13 @@ function noteRefunds(
     const closed = ledger.closings.slice(closedBefore).some(({ receipt }) => receipt.id === id);
     for (const [scope] of scopesOf(taken.reservation)) {
       movements.push({ scope, atMs: ledger.state.nowMs, requests: closed ? 0 : -1, tokens: -taken.takenTokens });
+    }
+  }
+  for (const { rev, receipt } of ledger.closings.slice(closedBefore)) {
+    const last = ledger.closings.find((closing) => closing.receipt.id === receipt.id && closing.rev === rev - 1);
+    if (last === undefined) continue;
+    for (const scope of ['', receipt.key]) {
+      movements.push({ scope, atMs: ledger.state.nowMs, requests: 0, tokens: -toTotalTokens(last.receipt.usage) });
     }
   }
 }
