@@ -55,8 +55,8 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
       const state = createLedgerState();
       for (const row of sql.exec('SELECT * FROM scopes')) {
         state.scopes.set(readText(row['name']), {
-          requests: { usedUnits: readNumber(row['requests_units']), atMs: readNumber(row['requests_at_ms']) },
-          tokens: { usedUnits: readNumber(row['tokens_units']), atMs: readNumber(row['tokens_at_ms']) },
+          requests: { usedUnits: readNumber(row['requests_units']), atMs: readNumber(row['requests_at_ms']), lows: [] },
+          tokens: { usedUnits: readNumber(row['tokens_units']), atMs: readNumber(row['tokens_at_ms']), lows: [] },
           inFlight: 0,
         });
       }
@@ -132,7 +132,8 @@ function migrate(storage: DurableObjectStorage): void {
 /** Slots in use are not stored: they are counted from the reservations. */
 function restoreReservation(state: LedgerState, open: OpenReservation): void {
   const { receipt, keyLimits } = open.reservation;
-  state.open.set(receipt.id, open);
+  // The low marks of before are gone with the reset: from here on they are kept anew.
+  state.open.set(receipt.id, { ...open, seq: 0 });
   state.nextExpiryMs = Math.min(state.nextExpiryMs, open.leaseUntilMs);
   for (const name of keyLimits === null ? [''] : ['', receipt.key]) {
     const scope = state.scopes.get(name);

@@ -3,6 +3,7 @@
 
 import { type Limits } from './api-key.ts';
 import { type GatewayError, type LimitScope } from './errors.ts';
+import { forgetBefore, type LowMark, lowerSince, noteLow, readLowSince } from './low-marks.ts';
 import { type RateSnapshot } from './retry-hints.ts';
 import {
   type Bucket,
@@ -10,15 +11,24 @@ import {
   EMPTY_BUCKET,
   readRateStatus,
   readUsed,
+  readRefundUnits,
   readWaitMs,
+  refundBucket,
   useBucket,
 } from './token-bucket.ts';
 
 /** Use by the workspace (`''`) or by one key (its id). */
-export type Scope = { readonly requests: Bucket; readonly tokens: Bucket; readonly inFlight: number };
+export type Scope = {
+  readonly requests: MarkedBucket;
+  readonly tokens: MarkedBucket;
+  readonly inFlight: number;
+};
 
-/** Use by name, and the time up to which it is drained. */
-export type ScopeTable = { readonly nowMs: number; readonly scopes: Map<string, Scope> };
+/** A bucket with how low its use has been since each reservation that is open. */
+export type MarkedBucket = Bucket & { readonly lows: readonly LowMark[] };
+
+/** Use by name, the time up to which it is drained, and the number of the newest reservation. */
+export type ScopeTable = { readonly nowMs: number; readonly seq: number; readonly scopes: Map<string, Scope> };
 
 /** A scope's name with the limits that arrived with the call. */
 export type LimitedScope = readonly [name: string, limits: Limits];
@@ -68,26 +78,48 @@ export function findRefusal(table: ScopeTable, scopes: readonly LimitedScope[], 
 
 function readScope(table: ScopeTable, name: string, limits: Limits): Scope {
   const scope = table.scopes.get(name);
+  const read = (bucket: MarkedBucket | undefined, limit: number | null): MarkedBucket => {
+    return { ...drainBucket(bucket ?? EMPTY_BUCKET, limit, table.nowMs), lows: bucket?.lows ?? [] };
+  };
   return {
-    requests: drainBucket(scope?.requests ?? EMPTY_BUCKET, limits.rpm, table.nowMs),
-    tokens: drainBucket(scope?.tokens ?? EMPTY_BUCKET, limits.tpm, table.nowMs),
+    requests: read(scope?.requests, limits.rpm),
+    tokens: read(scope?.tokens, limits.tpm),
     inFlight: scope?.inFlight ?? 0,
   };
 }
 
-/** Takes from (or, negative, gives back to) a scope. */
-export function changeScope(
-  table: ScopeTable,
-  name: string,
-  limits: Limits,
-  change: { readonly requests: number; readonly tokens: number; readonly inFlight: number },
-): void {
+/** What is taken from a scope or, negative, given back to it. */
+export type ScopeChange = {
+  readonly requests: number;
+  readonly tokens: number;
+  readonly inFlight: number;
+  /** The number of the reservation that gives back. */
+  readonly seq: number;
+  /** The number of the oldest reservation still open. */
+  readonly oldestSeq: number;
+};
+
+/** Takes from, or gives back to, a scope. */
+export function changeScope(table: ScopeTable, name: string, limits: Limits, change: ScopeChange): void {
   const scope = readScope(table, name, limits);
   table.scopes.set(name, {
-    requests: useBucket(scope.requests, limits.rpm, change.requests),
-    tokens: useBucket(scope.tokens, limits.tpm, change.tokens),
+    requests: changeBucket(scope.requests, limits.rpm, change.requests, change, table.seq),
+    tokens: changeBucket(scope.tokens, limits.tpm, change.tokens, change, table.seq),
     inFlight: Math.max(0, scope.inFlight + change.inFlight),
   });
+}
+
+function changeBucket(
+  bucket: MarkedBucket,
+  limit: number | null,
+  amount: number,
+  { seq, oldestSeq }: ScopeChange,
+  newestSeq: number,
+): MarkedBucket {
+  const lows = forgetBefore(noteLow(bucket.lows, newestSeq, bucket.usedUnits), Math.min(seq, oldestSeq));
+  if (amount >= 0) return { ...useBucket(bucket, limit, amount), lows };
+  const units = readRefundUnits(-amount, readLowSince(lows, seq));
+  return { ...refundBucket(bucket, units), lows: lowerSince(lows, seq, units) };
 }
 
 /** Of each kind of bucket, the one with the least left. */

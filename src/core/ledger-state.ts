@@ -25,6 +25,7 @@ export function createLedgerState(): LedgerState {
   return {
     nowMs: 0,
     nextExpiryMs: Infinity,
+    seq: 0,
     scopes: new Map(),
     open: new Map(),
     barred: new Map(),
@@ -148,7 +149,12 @@ function release(state: LedgerState, id: string): LedgerOutcome {
   // What an earlier closing charged stays charged, as its receipt stays.
   const requests = current.before === null ? -1 : 0;
   for (const [name, limits] of scopesOf(current.reservation)) {
-    changeScope(state, name, limits, { requests, tokens: -current.takenTokens, inFlight: -1 });
+    changeScope(state, name, limits, {
+      requests,
+      tokens: -current.takenTokens,
+      inFlight: -1,
+      ...readSeqs(state, current),
+    });
   }
   return touched({ type: 'released' }, current.reservation);
 }
@@ -161,12 +167,15 @@ function open(
   before: ClosedReceipt | null,
 ): OpenReservation {
   const leaseUntilMs = state.nowMs + reservation.leaseMs;
-  const opened = { reservation, takenTokens: tokens, leaseUntilMs, savedLeaseUntilMs: leaseUntilMs, before };
+  const seq = state.seq + 1;
+  const opened = { reservation, takenTokens: tokens, seq, leaseUntilMs, savedLeaseUntilMs: leaseUntilMs, before };
+  const requests = before === null ? 1 : 0;
+  for (const [name, limits] of scopesOf(reservation)) {
+    changeScope(state, name, limits, { requests, tokens, inFlight: 1, ...readSeqs(state, opened) });
+  }
+  state.seq = seq;
   state.open.set(reservation.receipt.id, opened);
   state.nextExpiryMs = Math.min(state.nextExpiryMs, leaseUntilMs);
-  for (const [name, limits] of scopesOf(reservation)) {
-    changeScope(state, name, limits, { requests: before === null ? 1 : 0, tokens, inFlight: 1 });
-  }
   return opened;
 }
 
@@ -176,9 +185,15 @@ function close(state: LedgerState, id: string, current: OpenReservation, receipt
   const chargedBefore = current.before === null ? 0 : toTotalTokens(current.before.receipt.usage);
   const tokens = toTotalTokens(receipt.usage) - chargedBefore - current.takenTokens;
   for (const [name, limits] of scopesOf(current.reservation)) {
-    changeScope(state, name, limits, { requests: 0, tokens, inFlight: -1 });
+    changeScope(state, name, limits, { requests: 0, tokens, inFlight: -1, ...readSeqs(state, current) });
   }
   return { rev: (current.before?.rev ?? 0) + 1, receipt };
+}
+
+/** A reservation's number, and that of the oldest still open: they are kept in the order of taking. */
+function readSeqs(state: LedgerState, { seq }: OpenReservation): { readonly seq: number; readonly oldestSeq: number } {
+  const oldest = state.open.values().next();
+  return { seq, oldestSeq: oldest.done === true ? seq : oldest.value.seq };
 }
 
 /**

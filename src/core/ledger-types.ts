@@ -44,6 +44,8 @@ export type OpenReservation = {
   readonly reservation: Reservation;
   /** What was taken from the token buckets for it. */
   readonly takenTokens: number;
+  /** Its number in the order of taking. */
+  readonly seq: number;
   readonly leaseUntilMs: number;
   /** The lease as it was last saved: a renewal is saved when it has moved by a third, since rows written cost most. */
   readonly savedLeaseUntilMs: number;
@@ -56,6 +58,8 @@ export type LedgerState = {
   nowMs: number;
   /** No lease ends before this; saves a walk over all of them on every call. */
   nextExpiryMs: number;
+  /** The number of the newest reservation. */
+  seq: number;
   readonly scopes: Map<string, Scope>;
   readonly open: Map<string, OpenReservation>;
   /** Released ids and until when they are barred. */

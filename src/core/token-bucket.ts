@@ -30,11 +30,20 @@ export function readWaitMs(bucket: Bucket, limit: number | null, amount: number)
   return excessUnits <= 0 ? 0 : Math.ceil(excessUnits / limit);
 }
 
-/** Adds (or, negative, gives back) an amount. Never lifts above capacity; debt stops at minus one capacity. */
+/** Adds an amount. Debt stops at minus one capacity. */
 export function useBucket(bucket: Bucket, limit: number | null, amount: number): Bucket {
   if (limit === null) return bucket;
-  const usedUnits = Math.min(Math.max(0, bucket.usedUnits + amount * UNITS), 2 * limit * UNITS);
-  return { usedUnits, atMs: bucket.atMs };
+  return { usedUnits: Math.min(bucket.usedUnits + amount * UNITS, 2 * limit * UNITS), atMs: bucket.atMs };
+}
+
+/** The units that giving an amount back frees: never more than the lowest use since it was taken. */
+export function readRefundUnits(amount: number, lowestUnits: number): number {
+  return Math.max(0, Math.min(amount * UNITS, lowestUnits));
+}
+
+/** Gives back units; never lifts the bucket above its capacity. */
+export function refundBucket(bucket: Bucket, units: number): Bucket {
+  return { usedUnits: Math.max(0, bucket.usedUnits - units), atMs: bucket.atMs };
 }
 
 /** The whole amount in use now, rounded up, as an error message says it. */

@@ -8,6 +8,8 @@ import {
   readRateStatus,
   readUsed,
   readWaitMs,
+  readRefundUnits,
+  refundBucket,
   useBucket,
 } from '../../src/core/token-bucket.ts';
 
@@ -70,7 +72,7 @@ describe('debt and refunds', () => {
   });
 
   test('§5 a refund never lifts a bucket above capacity', () => {
-    const refunded = useBucket(bucket(60, 10), 60, -50);
+    const refunded = refundBucket(bucket(60, 10), readRefundUnits(50, Infinity));
     expect(readUsed(refunded)).toBe(0);
     expect(readRateStatus(refunded, 60)?.remaining).toBe(60);
     expect(readWaitMs(refunded, 60, 60)).toBe(0);
@@ -78,7 +80,13 @@ describe('debt and refunds', () => {
   });
 
   test('§5 a refund gives back what was taken', () => {
-    expect(useBucket(bucket(60, 30), 60, -10)).toEqual(bucket(60, 20));
+    expect(refundBucket(bucket(60, 30), readRefundUnits(10, Infinity))).toEqual(bucket(60, 20));
+  });
+
+  test('§5 what has drained away since it was taken is not given back', () => {
+    const low = bucket(60, 4).usedUnits;
+    expect(refundBucket(bucket(60, 30), readRefundUnits(10, low))).toEqual(bucket(60, 26));
+    expect(readRefundUnits(10, 0)).toBe(0);
   });
 });
 
