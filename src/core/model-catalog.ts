@@ -40,6 +40,8 @@ export type Model = {
   readonly capabilities: Capabilities;
   readonly reasoning: z.infer<typeof reasoningSchema> | null;
   readonly runningCounts: boolean;
+  /** The engine is asked to stream even where the client is not. */
+  readonly upstreamStream: boolean;
   readonly rates: Rates;
   readonly priced: boolean;
   readonly backends: Backends;
@@ -158,6 +160,7 @@ function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): 
     capabilities: data.capabilities,
     reasoning: data.reasoning ?? null,
     runningCounts: data.running_counts,
+    upstreamStream: data.upstream_stream,
     rates:
       pricing === undefined
         ? FREE_RATES

@@ -61,6 +61,7 @@ export const modelSchema = z.object({
   capabilities: capabilitiesSchema.prefault({}),
   reasoning: reasoningSchema.optional(),
   running_counts: z.boolean().default(true),
+  upstream_stream: z.boolean().default(false),
   pricing: z
     .object({
       input: priceSchema,

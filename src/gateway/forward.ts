@@ -4,6 +4,7 @@
 import { type GatewayError } from '../core/errors.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { type AnswerContext, type Endpoint, type UpstreamFault } from '../openai/endpoint.ts';
+import { collectStream } from './collect-stream.ts';
 import { withDeadline } from './deadline.ts';
 import { openJson, openStream } from './open-upstream.ts';
 import { type Ports } from './ports.ts';
@@ -60,7 +61,14 @@ function watchRequest({ ports, run, halt }: Forwarding): Watch {
 
 async function forwardJson(forwarding: Forwarding, finish: (end: RunEnd) => void): Promise<Result<Body, GatewayError>> {
   const { ports, endpoint, context, run, halt } = forwarding;
-  const opened = await openJson({ ports, endpoint, context, run, signal: halt.signal });
+  const call = { ports, endpoint, context, run, signal: halt.signal };
+  if (context.request.resolved.model.upstreamStream) {
+    const collected = await collectStream(call, halt);
+    if (!collected.ok) return refuse(collected.error, finish);
+    finish({ type: 'finished' });
+    return collected;
+  }
+  const opened = await openJson(call);
   if (!opened.ok) return refuse(halt.reason() ?? toFailed(opened.error), finish);
   run.firstTokenAtMs = ports.now();
   finish({ type: 'finished' });

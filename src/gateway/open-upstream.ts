@@ -41,7 +41,8 @@ type Attempt<T> = (backend: Backend) => Promise<Result<T, AttemptFault>>;
 /** The largest event taken from an engine (SPEC §7). */
 export const EVENT_BYTES_MAX = 4 * 1024 * 1024;
 const ERROR_BYTES_MAX = 64 * 1024;
-const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+/** The largest JSON answer taken or put together. */
+export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Opens a stream. */
 export async function openStream(call: UpstreamCall): Promise<Result<OpenedStream, UpstreamFault>> {

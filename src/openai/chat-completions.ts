@@ -4,6 +4,7 @@ import { toChatChoice } from './chat-choice.ts';
 import { toChatChunks, toLastChatChunk } from './chat-delta.ts';
 import { parseChatRequest } from './chat-request.ts';
 import { toChatUpstreamBody } from './chat-upstream.ts';
+import { assembleAnswer } from './assemble-answer.ts';
 import { toCompletionAnswer } from './completion-answer.ts';
 import { type CompletionShape } from './completion-shape.ts';
 import { createCompletionTranslator } from './completion-stream.ts';
@@ -27,4 +28,5 @@ export const chatCompletions: Endpoint = {
   toUpstreamBody: toChatUpstreamBody,
   createTranslator: (context) => createCompletionTranslator(context, shape),
   toJsonAnswer: (text, context) => toCompletionAnswer(text, context, shape),
+  assembleAnswer: (streamText, context) => assembleAnswer(streamText, context, shape),
 };

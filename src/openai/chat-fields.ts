@@ -22,6 +22,11 @@ const messageSchema = z.looseObject({
 /** A message as far as the gateway reads it. */
 export type ChatMessage = z.infer<typeof messageSchema>;
 
+/** A whole number of any size: beyond the range of a double it parses to Infinity, and goes up as it was spelled. */
+function isWholeNumber(value: unknown): boolean {
+  return typeof value === 'number' && (Number.isInteger(value) || Math.abs(value) === Infinity);
+}
+
 /** Fields that chat and text completions share; every preset lists them, and so checks. */
 export const commonShape = {
   stream: z.boolean().nullish(),
@@ -34,7 +39,7 @@ export const commonShape = {
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
-  seed: z.number().refine(Number.isInteger).nullish(),
+  seed: z.custom<number>(isWholeNumber).nullish(),
   user: z.string().nullish(),
 };
 

@@ -89,6 +89,8 @@ export type Endpoint = {
   readonly createTranslator: (context: AnswerContext) => StreamTranslator;
   /** Normalises an engine's JSON answer; an error object in it, or garbage, is an error. */
   readonly toJsonAnswer: (text: string, context: AnswerContext) => Result<JsonAnswer, UpstreamFault>;
+  /** The JSON answer that a translated stream amounts to. */
+  readonly assembleAnswer: (streamText: string, context: AnswerContext) => string;
 };
 
 /** An engine's failure: what the client is told, and the detail for the log. */

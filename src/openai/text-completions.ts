@@ -1,5 +1,6 @@
 // POST /v1/completions: the endpoint's abilities, joined (SPEC §4, §7).
 
+import { assembleAnswer } from './assemble-answer.ts';
 import { toCompletionAnswer } from './completion-answer.ts';
 import { type CompletionShape } from './completion-shape.ts';
 import { createCompletionTranslator } from './completion-stream.ts';
@@ -26,4 +27,5 @@ export const textCompletions: Endpoint = {
   toUpstreamBody: toTextUpstreamBody,
   createTranslator: (context) => createCompletionTranslator(context, shape),
   toJsonAnswer: (text, context) => toCompletionAnswer(text, context, shape),
+  assembleAnswer: (streamText, context) => assembleAnswer(streamText, context, shape),
 };

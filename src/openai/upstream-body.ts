@@ -51,6 +51,8 @@ function changeStream(changes: FieldChanges, request: InferenceRequest, quirks: 
     changes.set('stream_options', null);
     return;
   }
+  // A client that does not stream is none of the engine's business where the gateway puts the answer together.
+  if (request.body.value['stream'] !== true) changes.set('stream', 'true');
   const running = request.resolved.model.runningCounts ? quirks.runningCounts : null;
   const onEachChunk = running === 'continuous_usage_stats' ? ',"continuous_usage_stats":true' : '';
   changes.set('stream_options', `{"include_usage":true${onEachChunk}}`);

@@ -133,6 +133,45 @@ describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
   });
 });
 
+describe.each(ENDPOINTS)('§6 upstream_stream on %s: the engine streams, the client gets JSON', (path) => {
+  const { delta, body } = wireOf(path);
+  const ask = async (id: string, script?: EngineScript): Promise<[string, Response]> => {
+    const token = await addKey(`${id}${path.replaceAll('/', '-')}`);
+    return [token, await post(token, body({ model: 'streamed' }, script), {}, path)];
+  };
+
+  it('§6 the same answer as from an engine that does not stream', async () => {
+    const [token, response] = await ask('assembled');
+    const plain = await post(token, body({}), {}, path);
+    const [assembled, whole] = [await response.json<object>(), await plain.json<object>()];
+    expect(assembled).toEqual({ ...whole, model: 'streamed' });
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect((await readRecorded(response))?.text).toContain('"stream":true');
+    expect(await readReceipt(token, response)).toMatchObject({ status: 'completed', stream: false, http_status: 200 });
+  });
+
+  it.each([
+    ['cut', [{ wait: 50, cut: true }], 502, 'upstream_error'],
+    ['an engine error', [{ data: '{"error":{"message":"boom","code":500}}' }], 502, 'upstream_error'],
+    ['an end without finish', [], 502, 'upstream_error'],
+  ])(
+    '§3 %s: an HTTP error, since the client has seen nothing; the tokens are recorded',
+    async (name, tail, status, code) => {
+      const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
+      const [token, response] = await ask(`assembled-${name.length}`, {
+        stream: [{ json: { choices: [delta('Hi')], usage } }, ...tail],
+      });
+      expect([response.status, (await readError(response))['code']]).toEqual([status, code]);
+      expect(await readReceipt(token, response)).toMatchObject({
+        status: 'failed',
+        http_status: status,
+        usage: { output_tokens: 1 },
+        cost_usd: '0.000000000',
+      });
+    },
+  );
+});
+
 describe('§4 text completions', () => {
   const path = '/v1/completions';
   const ask = async (token: string, fields: Record<string, unknown>, script?: EngineScript): Promise<Response> => {
@@ -202,6 +241,15 @@ describe('§4 text completions', () => {
     const recorded = await readRecorded(await ask(token, { model: 'capable', ...fields }));
     expect(recorded?.text).toContain(expected);
     expect(recorded?.text).not.toContain('top_logprobs');
+  });
+
+  it('§4 a seed of any size goes up as it was spelled', async () => {
+    const token = await addKey('text-seed');
+    for (const seed of ['9007199254740993', '1e400', '-1.0']) {
+      const response = await post(token, textBody().replace('{', `{"seed":${seed},`), {}, path);
+      expect(response.status).toBe(200);
+      expect((await readRecorded(response))?.text).toContain(`"seed":${seed},`);
+    }
   });
 
   it('§2 without any limit vLLM is asked for the rest of the context, not for its default of 16', async () => {

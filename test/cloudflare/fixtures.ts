@@ -131,6 +131,12 @@ const CATALOG = {
     'unlimited-model': { backends: [backend] },
     capable: { max_output_tokens: 1024, capabilities: { logprobs: true, echo: true }, backends: [backend] },
     'on-request': { preset: 'springboards', backends: [backend] },
+    streamed: {
+      upstream_stream: true,
+      context_length: 4096,
+      pricing: { input: '1', output: '2' },
+      backends: [backend],
+    },
     'completions-only': { endpoints: ['/v1/completions'], backends: [backend] },
     private: { visibility: ['ws-owner'], backends: [backend] },
     broken: { backends: [{ binding: 'UPSTREAM_9', upstream_model: 'x', engine: 'vllm' }] },
