@@ -8,7 +8,16 @@ import { textCompletions } from '../../src/openai/text-completions.ts';
 import { type Endpoint } from '../../src/openai/endpoint.ts';
 import { buildContext } from './build-context.ts';
 
-function assemble(endpoint: Endpoint, chunks: readonly object[]): Record<string, unknown> {
+type Answer = {
+  readonly choices: readonly {
+    readonly index: number;
+    readonly message: object;
+    readonly logprobs: { readonly content: readonly unknown[] } | null;
+    readonly finish_reason: string;
+  }[];
+};
+
+function assemble(endpoint: Endpoint, chunks: readonly object[]): Answer {
   const context = buildContext();
   const translator = endpoint.createTranslator(context);
   let text = '';
@@ -19,7 +28,8 @@ function assemble(endpoint: Endpoint, chunks: readonly object[]): Record<string,
     });
     if (translated.type === 'output') text += translated.text;
   }
-  return JSON.parse(endpoint.assembleAnswer(text + translator.finish(), context));
+  const answer: Answer = JSON.parse(endpoint.assembleAnswer(text + translator.finish(), context));
+  return answer;
 }
 
 const chat = (delta: object, finish: string | null = null, more: object = {}): object => ({
@@ -62,7 +72,7 @@ describe('§6 a stream as a JSON answer', () => {
       chat(call(0, { arguments: ':1}' })),
       chat({}, 'tool_calls'),
     ]);
-    const [choice] = answer['choices'] as { message: object; finish_reason: string }[];
+    const [choice] = answer.choices;
     expect(choice?.finish_reason).toBe('tool_calls');
     expect(choice?.message).toMatchObject({
       content: null,
@@ -80,7 +90,7 @@ describe('§6 a stream as a JSON answer', () => {
       chat({ content: 'A' }, null, logprobs('A')),
       chat({ content: 'a' }, 'stop', logprobs('a')),
     ]);
-    const choices = answer['choices'] as { index: number; logprobs: { content: unknown[] } | null }[];
+    const { choices } = answer;
     expect(choices.map(({ index }) => index)).toEqual([0, 1]);
     expect(choices[0]?.logprobs?.content).toHaveLength(2);
   });
