@@ -34,13 +34,18 @@ type Note = (fault: string) => void;
 
 const SHIPPED_LIMITS: Limits = { rpm: 600, tpm: 1_000_000, concurrency: 64 };
 const KEY_CACHE_MS_MAX = 30_000;
+const ISOLATE_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What the adapters need beyond the gateway's own settings. */
-export type AdapterSettings = { readonly ledgerDeadlineMs: number; readonly keyCacheMs: number };
+export type AdapterSettings = {
+  readonly ledgerDeadlineMs: number;
+  readonly keyCacheMs: number;
+  readonly isolateBytesMax: number;
+};
 
 /** Reads all vars. `note` is told of each that is unusable. */
 export function parseSettings(env: object, note: Note): Settings & AdapterSettings {
-  const readMs = (name: MillisecondVar): number => readMilliseconds(env, name, note);
+  const readMs = (name: MillisecondVar): number => readPositive(env, name, MILLISECOND_VARS[name], note);
   return {
     keepAliveMs: readMs('KEEPALIVE_MS'),
     firstEventHoldMs: readMs('FIRST_EVENT_HOLD_MS'),
@@ -51,6 +56,7 @@ export function parseSettings(env: object, note: Note): Settings & AdapterSettin
     leaseMs: readMs('LEASE_MS'),
     ledgerDeadlineMs: readMs('LEDGER_DEADLINE_MS'),
     keyCacheMs: Math.min(readMs('KEY_CACHE_MS'), KEY_CACHE_MS_MAX),
+    isolateBytesMax: readPositive(env, 'ISOLATE_BYTES_MAX', ISOLATE_BYTES_MAX, note),
     defaultLimits: readLimits(env, note),
     corsOrigins: (readVar(env, 'CORS_ORIGINS') ?? '*').split(',').map((origin) => origin.trim()),
     local: readVar(env, 'TURNPIKE_LOCAL') === '1',
@@ -70,13 +76,13 @@ export function isFetcher(value: unknown): value is Fetcher {
   return typeof value === 'object' && value !== null && 'fetch' in value && typeof value.fetch === 'function';
 }
 
-function readMilliseconds(env: object, name: MillisecondVar, note: Note): number {
+function readPositive(env: object, name: string, fallback: number, note: Note): number {
   const text = readVar(env, name);
-  if (text === null) return MILLISECOND_VARS[name];
+  if (text === null) return fallback;
   const value = Number(text);
   if (Number.isFinite(value) && value >= 1) return value;
-  note(`the var ${name} is not a number of milliseconds`);
-  return MILLISECOND_VARS[name];
+  note(`the var ${name} is not a positive number`);
+  return fallback;
 }
 
 function readLimits(env: object, note: Note): Limits {

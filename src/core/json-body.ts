@@ -8,6 +8,8 @@ import { err, ok, type Result } from './result.ts';
 /** A JSON object with its text. `open` is where its `{` stands; `pieces` are its members. */
 export type JsonBody = {
   readonly text: string;
+  /** The size it came in. */
+  readonly bytes: number;
   readonly value: JsonObject;
   readonly open: number;
   readonly pieces: readonly JsonPiece[];
@@ -34,7 +36,7 @@ export function parseJsonBody(bytes: Uint8Array): Result<JsonBody, GatewayError>
     const twice = findDuplicateKey(members);
     if (twice !== null) return refuse(`The JSON body of your request has the key '${twice.slice(0, 64)}' twice.`);
   }
-  return ok({ text, value, open: text.indexOf('{'), pieces });
+  return ok({ text, bytes: bytes.byteLength, value, open: text.indexOf('{'), pieces });
 }
 
 function decodeUtf8(bytes: Uint8Array): string | null {

@@ -12,6 +12,8 @@ export type SseBatch = { readonly events: readonly SseEvent[]; readonly overflow
 export type SseParser = {
   /** Feeds bytes and returns the events they complete. */
   readonly push: (bytes: Uint8Array) => SseBatch;
+  /** Characters of the event that is not complete yet. */
+  readonly pending: () => number;
   /**
    * The end of the stream: the event that lacks its blank line, if any. It may be whole (engines that close at once
    * leave the last line breaks out) or cut; whether its data parses tells.
@@ -97,6 +99,7 @@ export function createSseParser(eventBytesMax: number): SseParser {
       feed(decoder.decode(bytes, { stream: true }));
       return { events: drain(), overflow: partialLength + dataLength > eventBytesMax };
     },
+    pending: () => partialLength + dataLength,
     end() {
       feed(decoder.decode());
       if (partialLine.length > 0) takeLine('');

@@ -2,6 +2,7 @@
 // told apart here: at its own end, or broken off.
 
 import { parseJsonObject } from '../core/json-read.ts';
+import { type HeldBytes } from './byte-budget.ts';
 import { createSseParser, type SseEvent } from '../core/sse.ts';
 
 /** Events, or the end: `leftover` is an event without its blank line, `broken` says that the connection failed. */
@@ -19,9 +20,14 @@ export type EventReader = {
 };
 
 /** Creates a reader that gives up (`overflow`) when one event has more than `eventBytesMax` characters. */
-export function createEventReader(body: ReadableStream<Uint8Array>, eventBytesMax: number): EventReader {
+export function createEventReader(
+  body: ReadableStream<Uint8Array>,
+  eventBytesMax: number,
+  held: HeldBytes,
+): EventReader {
   const reader = body.getReader();
   const parser = createSseParser(eventBytesMax);
+  let pending = 0;
   return {
     async read() {
       for (;;) {
@@ -30,6 +36,10 @@ export function createEventReader(body: ReadableStream<Uint8Array>, eventBytesMa
           return { type: 'end', leftover: keepIfWhole(parser.end()), broken: chunk === 'broken' };
         }
         const { events, overflow } = parser.push(chunk);
+        const nowPending = parser.pending();
+        if (nowPending > pending) held.add(nowPending - pending);
+        else if (nowPending < pending) held.drop(pending - nowPending);
+        pending = nowPending;
         if (overflow) return { type: 'overflow' };
         if (events.length > 0) return { type: 'events', events };
       }

@@ -3,10 +3,11 @@
 
 import { type GatewayError } from '../core/errors.ts';
 import { err, ok, type Result } from '../core/result.ts';
-import { type AnswerContext, type Endpoint, type UpstreamFault } from '../openai/endpoint.ts';
+import { type Endpoint, type UpstreamFault } from '../openai/endpoint.ts';
+import { type HeldBytes } from './byte-budget.ts';
 import { collectStream } from './collect-stream.ts';
 import { withDeadline } from './deadline.ts';
-import { openJson, openStream } from './open-upstream.ts';
+import { openJson, openStream, type UpstreamCall } from './open-upstream.ts';
 import { type Ports } from './ports.ts';
 import { type Halt, relayStream } from './relay-stream.ts';
 import { buildRunningReservation, buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
@@ -16,9 +17,10 @@ import { runEvery, runOnceAt, startWatch, type Watch } from './watch.ts';
 export type Forwarding = {
   readonly ports: Ports;
   readonly endpoint: Endpoint;
-  readonly context: Omit<AnswerContext, 'backend'>;
+  readonly context: UpstreamCall['context'];
   readonly run: Run;
   readonly halt: Halt;
+  readonly held: HeldBytes;
 };
 
 type Body = ReadableStream<Uint8Array> | string;
@@ -60,8 +62,8 @@ function watchRequest({ ports, run, halt }: Forwarding): Watch {
 }
 
 async function forwardJson(forwarding: Forwarding, finish: (end: RunEnd) => void): Promise<Result<Body, GatewayError>> {
-  const { ports, endpoint, context, run, halt } = forwarding;
-  const call = { ports, endpoint, context, run, signal: halt.signal };
+  const { ports, endpoint, context, run, halt, held } = forwarding;
+  const call = { ports, endpoint, context, run, held, signal: halt.signal };
   if (context.request.resolved.model.upstreamStream) {
     const collected = await collectStream(call, halt);
     if (!collected.ok) return refuse(collected.error, finish);
@@ -79,13 +81,18 @@ async function forwardStream(
   forwarding: Forwarding,
   finish: (end: RunEnd) => void,
 ): Promise<Result<Body, GatewayError>> {
-  const { ports, endpoint, context, run, halt } = forwarding;
-  const opening = openStream({ ports, endpoint, context, run, signal: halt.signal });
+  const { ports, endpoint, run, halt, held } = forwarding;
+  const { body, ...request } = forwarding.context.request;
+  // Behind the opening nothing refers to the body any more: a long stream does not hold it.
+  const context = { ...forwarding.context, request };
+  const opening = openStream({ ...forwarding, signal: halt.signal });
+  const bodyBytes = body.bytes;
+  void opening.then(() => held.drop(bodyBytes));
   const first = await withDeadline(opening, ports.settings.firstEventHoldMs, () => undefined);
   if (first !== 'deadline' && !first.ok) return refuse(halt.reason() ?? toFailed(first.error), finish);
   const pipe = ports.openPipe();
   run.committed = true;
-  const [backend] = context.request.resolved.backends;
+  const [backend] = request.resolved.backends;
   // Owned by `finish`: the account waits for it behind the answer.
   void relayStream({
     opening,

@@ -13,6 +13,7 @@ import { type RateSnapshot } from '../core/retry-hints.ts';
 import { type Endpoint, type InferenceRequest } from '../openai/endpoint.ts';
 import { listOwnedFields } from '../openai/upstream-body.ts';
 import { parameterError } from '../openai/parameter-error.ts';
+import { type HeldBytes } from './byte-budget.ts';
 import { closeAccount } from './close-account.ts';
 import { forward } from './forward.ts';
 import { type Credentials, identifyCaller } from './identify-caller.ts';
@@ -28,6 +29,10 @@ export type Inbound = {
   readonly clientRequestId: string | null;
   /** Bytes of the body as announced; null when not announced. */
   readonly contentLength: number | null;
+  /** What the request holds of the isolate's bytes. */
+  readonly held: HeldBytes;
+  /** Whether this isolate has no room for another request. */
+  readonly isOverloaded: () => boolean;
   /** Checks type, encoding and size, and reads the body. Never rejects; call once. */
   readonly readBody: () => Promise<Result<Uint8Array, GatewayError>>;
   /** Aborts when the client leaves. */
@@ -55,9 +60,20 @@ export async function handleInference(
   endpoint: Endpoint,
   inbound: Inbound,
 ): Promise<Result<InferenceAnswer, InferenceRefusal>> {
+  const answer = await checkAndForward(ports, endpoint, inbound);
+  if (!answer.ok && !answer.error.admitted) inbound.held.free();
+  return answer;
+}
+
+async function checkAndForward(
+  ports: Ports,
+  endpoint: Endpoint,
+  inbound: Inbound,
+): Promise<Result<InferenceAnswer, InferenceRefusal>> {
   const early = (inbound.contentLength ?? Infinity) <= EARLY_BODY_BYTES_MAX ? inbound.readBody() : null;
   const caller = await identifyCaller(ports, inbound.credentials, 'inference:write');
   if (!caller.ok) return refuse(caller.error);
+  if (inbound.isOverloaded()) return refuse({ kind: 'upstream', failure: 'server_is_overloaded' });
   const bytes = await (early ?? inbound.readBody());
   if (!bytes.ok) return refuse(bytes.error);
   const body = parseJsonBody(bytes.value);
@@ -101,7 +117,11 @@ async function admitAndForward(
   const run = createRun(await buildReservation(ports, endpoint, inbound, caller, request), listOwnedFields(request));
   const ended = Promise.withResolvers<RunEnd>();
   // Registered before the first call leaves: a client that goes now must not take the settlement with it.
-  inbound.waitUntil(ended.promise.then((end) => closeAccount(ports, run, end)));
+  const over = ended.promise.then((end) => {
+    inbound.held.free();
+    return closeAccount(ports, run, end);
+  });
+  inbound.waitUntil(over);
   const halt = createHalt();
   inbound.signal.addEventListener('abort', () => halt.halt({ type: 'client_gone' }));
   try {
@@ -116,7 +136,7 @@ async function admitAndForward(
       return refuse({ kind: 'client_closed_request' });
     }
     const context = { request, requestId: inbound.requestId, createdSeconds: Math.floor(inbound.receivedAtMs / 1000) };
-    const answer = await forward({ ports, endpoint, context, run, halt }, ended.resolve);
+    const answer = await forward({ ports, endpoint, context, run, halt, held: inbound.held }, ended.resolve);
     return answer.ok
       ? ok({ rates: admitted.value, stream: request.stream, body: answer.value })
       : err({ error: answer.error, rates: admitted.value, admitted: true });

@@ -3,8 +3,15 @@
 
 import { type Backend } from '../core/model-catalog.ts';
 import { err, ok, type Result } from '../core/result.ts';
-import { type AnswerContext, type Endpoint, type StreamTranslator, type UpstreamFault } from '../openai/endpoint.ts';
+import {
+  type AnswerContext,
+  type Endpoint,
+  type InferenceRequest,
+  type StreamTranslator,
+  type UpstreamFault,
+} from '../openai/endpoint.ts';
 import { readUpstreamStatus } from '../openai/upstream-error.ts';
+import { type HeldBytes } from './byte-budget.ts';
 import { createEventReader, type EventReader } from './event-reader.ts';
 import { withDeadline } from './deadline.ts';
 import { type Ports } from './ports.ts';
@@ -17,7 +24,9 @@ export type UpstreamCall = {
   readonly ports: Ports;
   readonly endpoint: Endpoint;
   readonly run: Run;
-  readonly context: Omit<AnswerContext, 'backend'>;
+  /** The request as it came, with what is fixed about its answer. */
+  readonly context: Omit<AnswerContext, 'backend' | 'request'> & { readonly request: InferenceRequest };
+  readonly held: HeldBytes;
   /** Aborts every attempt: the client left, or a deadline passed. */
   readonly signal: AbortSignal;
 };
@@ -75,9 +84,8 @@ async function attemptStream(call: UpstreamCall, backend: Backend): Promise<Resu
   const { response, abort } = started.value;
   const { body } = response;
   if (body === null || !isEventStream(response)) return refuseNonStream(call, backend, response);
-  const context = { ...call.context, backend };
-  const translator = call.endpoint.createTranslator(context);
-  const reader = createEventReader(body, EVENT_BYTES_MAX);
+  const translator = call.endpoint.createTranslator(toAnswerContext(call, backend));
+  const reader = createEventReader(body, EVENT_BYTES_MAX, call.held);
   const first = await withDeadline(readFirst(reader, translator), settings.firstEventDeadlineMs, abort);
   if (first === 'deadline') return err(timedOut('no first event'));
   if (!first.ok) {
@@ -103,9 +111,9 @@ async function readFirst(reader: EventReader, translator: StreamTranslator): Pro
 async function attemptJson(call: UpstreamCall, backend: Backend): Promise<Result<OpenedJson, AttemptFault>> {
   const started = await send(call, backend, call.ports.settings.totalDeadlineMs);
   if (!started.ok) return started;
-  const text = await readBodyText(started.value.response, ANSWER_BYTES_MAX);
+  const text = await readBodyText(started.value.response, ANSWER_BYTES_MAX, call.held);
   if (text === null) return err(broken('the answer broke off or is too large'));
-  const answer = call.endpoint.toJsonAnswer(text, { ...call.context, backend });
+  const answer = call.endpoint.toJsonAnswer(text, toAnswerContext(call, backend));
   if (!answer.ok) return err(toAttemptFault(answer.error));
   call.run.progress = () => answer.value.progress;
   return ok({ body: answer.value.body });
@@ -120,18 +128,18 @@ async function send(call: UpstreamCall, backend: Backend, headersMs: number): Pr
     const controller = new AbortController();
     const signal = AbortSignal.any([call.signal, controller.signal]);
     const abort = (): void => controller.abort();
-    const response = await withDeadline(request(call, backend, signal), headersMs, abort);
+    const response = await withDeadline(sendOnce(call, backend, signal), headersMs, abort);
     if (response === 'deadline') return err(timedOut('no headers'));
     if (response instanceof Response) {
       if (response.status >= 200 && response.status < 300) return ok({ response, abort });
-      const text = (await readBodyText(response, ERROR_BYTES_MAX)) ?? '';
+      const text = (await readBodyText(response, ERROR_BYTES_MAX, call.held)) ?? '';
       return err(toAttemptFault(readUpstreamStatus(response.status, text, call.endpoint.promptParam)));
     }
     if (tries === 2 || call.signal.aborted) return err(unreachable(response.reason));
   }
 }
 
-async function request(
+async function sendOnce(
   call: UpstreamCall,
   backend: Backend,
   signal: AbortSignal,
@@ -160,8 +168,8 @@ async function refuseNonStream(
   backend: Backend,
   response: Response,
 ): Promise<Result<never, AttemptFault>> {
-  const text = (await readBodyText(response, ERROR_BYTES_MAX)) ?? '';
-  const answer = call.endpoint.toJsonAnswer(text, { ...call.context, backend });
+  const text = (await readBodyText(response, ERROR_BYTES_MAX, call.held)) ?? '';
+  const answer = call.endpoint.toJsonAnswer(text, toAnswerContext(call, backend));
   return err(answer.ok ? broken('a whole JSON answer to a streamed request') : toAttemptFault(answer.error));
 }
 
@@ -203,4 +211,10 @@ function broken(detail: string): AttemptFault {
 
 function timedOut(detail: string): AttemptFault {
   return { error: { kind: 'upstream', failure: 'upstream_timeout' }, detail, final: false };
+}
+
+/** What an answer is made with: everything of the request but its body. */
+function toAnswerContext({ context }: UpstreamCall, backend: Backend): AnswerContext {
+  const { body: _body, ...request } = context.request;
+  return { ...context, request, backend };
 }

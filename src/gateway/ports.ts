@@ -68,6 +68,8 @@ export type Settings = {
   readonly silenceDeadlineMs: number;
   readonly totalDeadlineMs: number;
   readonly leaseMs: number;
+  /** Bytes an isolate holds in hand before it refuses new requests. */
+  readonly isolateBytesMax: number;
   readonly defaultLimits: Limits;
   readonly corsOrigins: readonly string[];
   /** Whether this is a local run, where the demo key works. */

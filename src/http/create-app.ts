@@ -7,6 +7,7 @@ import { toOpenAIError } from '../core/openai-error.ts';
 import { buildRequestId } from '../core/request-id.ts';
 import { type Result } from '../core/result.ts';
 import { toRateLimitHeaders } from '../core/retry-hints.ts';
+import { type ByteBudget, createByteBudget } from '../gateway/byte-budget.ts';
 import { handleInference, type Inbound } from '../gateway/handle-inference.ts';
 import { type Credentials, identifyCaller } from '../gateway/identify-caller.ts';
 import { listModels, readModel } from '../gateway/list-models.ts';
@@ -40,7 +41,8 @@ export function createApp(ports: Ports): App {
     for (const [name, value] of Object.entries(cors)) context.res.headers.set(name, value);
     context.res.headers.set('x-request-id', requestId);
   });
-  for (const endpoint of ENDPOINTS) addInference(app, ports, endpoint);
+  const budget = createByteBudget(ports.settings.isolateBytesMax);
+  for (const endpoint of ENDPOINTS) addInference(app, ports, endpoint, budget);
   addReads(app, ports);
   addRoute(app, ports, 'GET', '/health', (context) => context.json({ status: 'ok' }));
   app.notFound((context) => {
@@ -69,9 +71,9 @@ function addRoute(app: App, ports: Ports, method: 'GET' | 'POST', path: string, 
   });
 }
 
-function addInference(app: App, ports: Ports, endpoint: Endpoint): void {
+function addInference(app: App, ports: Ports, endpoint: Endpoint, budget: ByteBudget): void {
   addRoute(app, ports, 'POST', endpoint.path, async (context) => {
-    const answer = await handleInference(ports, endpoint, toInbound(context));
+    const answer = await handleInference(ports, endpoint, toInbound(context, budget));
     if (!answer.ok) {
       const { error, rates, admitted } = answer.error;
       return answerError(context, ports, error, rates === null ? {} : toRateLimitHeaders(rates), admitted);
@@ -90,7 +92,8 @@ function addInference(app: App, ports: Ports, endpoint: Endpoint): void {
   });
 }
 
-function toInbound(context: Context<Env>): Inbound {
+function toInbound(context: Context<Env>, budget: ByteBudget): Inbound {
+  const held = budget.open();
   const request = context.req.raw;
   const length = request.headers.get('content-length');
   return {
@@ -99,7 +102,9 @@ function toInbound(context: Context<Env>): Inbound {
     credentials: readCredentials(request),
     clientRequestId: request.headers.get('x-client-request-id')?.slice(0, 128) ?? null,
     contentLength: length === null ? null : Number(length),
-    readBody: () => readRequestBody(request),
+    held,
+    isOverloaded: budget.isSpent,
+    readBody: () => readRequestBody(request, held),
     signal: request.signal,
     waitUntil: (work) => context.executionCtx.waitUntil(work),
   };

@@ -2,6 +2,7 @@
 // (SPEC §3, §10). A gzip bomb is dropped as soon as it shows itself.
 
 import { type GatewayError } from '../core/errors.ts';
+import { type HeldBytes } from '../gateway/byte-budget.ts';
 import { discardRest } from './discard-body.ts';
 import { err, ok, type Result } from '../core/result.ts';
 
@@ -11,8 +12,8 @@ export const BODY_BYTES_MAX = 5 * 1024 * 1024;
 const RATIO_MAX = 100;
 const RATIO_FREE_BYTES = 1024 * 1024;
 
-/** The decoded bytes of a JSON request body. Never rejects. */
-export async function readRequestBody(request: Request): Promise<Result<Uint8Array, GatewayError>> {
+/** The decoded bytes of a JSON request body, counted against the isolate's budget as they come. Never rejects. */
+export async function readRequestBody(request: Request, held: HeldBytes): Promise<Result<Uint8Array, GatewayError>> {
   const contentType = request.headers.get('content-type') ?? '';
   if (!isJsonType(contentType)) return err({ kind: 'unsupported_content_type', contentType: contentType.slice(0, 64) });
   const contentEncoding = (request.headers.get('content-encoding') ?? 'identity').trim().toLowerCase();
@@ -23,7 +24,7 @@ export async function readRequestBody(request: Request): Promise<Result<Uint8Arr
   if (announced > BODY_BYTES_MAX) return tooLarge();
   const { body } = request;
   if (body === null) return ok(new Uint8Array());
-  return contentEncoding === 'identity' ? readBytes(body) : readDecoded(body, contentEncoding);
+  return contentEncoding === 'identity' ? readBytes(body, held) : readDecoded(body, held, contentEncoding);
 }
 
 /** Missing, `application/json` with any parameters, and `*+json` pass. */
@@ -34,6 +35,7 @@ function isJsonType(contentType: string): boolean {
 
 async function readDecoded(
   body: ReadableStream<Uint8Array>,
+  held: HeldBytes,
   encoding: 'gzip' | 'deflate',
 ): Promise<Result<Uint8Array, GatewayError>> {
   let encodedBytes = 0;
@@ -44,11 +46,12 @@ async function readDecoded(
     },
   });
   const decoded = body.pipeThrough(counter).pipeThrough(new DecompressionStream(encoding));
-  return readBytes(decoded, (bytes) => bytes > RATIO_FREE_BYTES && bytes > encodedBytes * RATIO_MAX);
+  return readBytes(decoded, held, (bytes) => bytes > RATIO_FREE_BYTES && bytes > encodedBytes * RATIO_MAX);
 }
 
 async function readBytes(
   body: ReadableStream<Uint8Array>,
+  held: HeldBytes,
   isBomb: (bytes: number) => boolean = () => false,
 ): Promise<Result<Uint8Array, GatewayError>> {
   const reader = body.getReader();
@@ -62,6 +65,10 @@ async function readBytes(
       if (bytes > BODY_BYTES_MAX || isBomb(bytes)) {
         await discardRest(reader);
         return tooLarge();
+      }
+      if (!held.add(value.byteLength)) {
+        await discardRest(reader);
+        return err({ kind: 'upstream', failure: 'server_is_overloaded' });
       }
       chunks.push(value);
     }

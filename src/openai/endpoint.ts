@@ -34,7 +34,8 @@ export type InferenceRequest = {
 
 /** What is fixed about the answer before it begins. */
 export type AnswerContext = {
-  readonly request: InferenceRequest;
+  /** Without its body: an answer is made long after the body was sent. */
+  readonly request: Omit<InferenceRequest, 'body'>;
   readonly backend: Backend;
   readonly requestId: string;
   readonly createdSeconds: number;

@@ -1,0 +1,61 @@
+// The isolate's byte budget on the production bundle: while it is spent new requests are refused, a stream under way
+// goes on.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { chunk, DONE } from './scripted-upstream.ts';
+import { buildChat, errorSchema, MODELS, type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
+
+const BYTES_MAX = 100_000;
+
+let scripted: ScriptedGateway;
+
+beforeAll(async () => {
+  scripted = await startScriptedGateway({ vars: { ISOLATE_BYTES_MAX: String(BYTES_MAX) } });
+});
+afterAll(() => scripted.stop());
+
+test('§6 the budget spent: new requests get 503 server_is_overloaded, streams under way go on, then all is well', async () => {
+  let proceed = (): void => undefined;
+  const held = new Promise<void>((resolve) => (proceed = resolve));
+  scripted.upstream.play(async (exchange) => {
+    exchange.head(200);
+    exchange.write(chunk({ content: 'first ' }));
+    // A half event larger than the budget.
+    exchange.write(`data: {"x":"${'x'.repeat(BYTES_MAX)}`);
+    await held;
+    exchange.write('"}\n\n' + chunk({ content: 'last', finish: 'stop' }) + DONE);
+    exchange.end();
+  });
+  const stream = await scripted.chat(buildChat(MODELS.counted, true));
+  await stream.waitFor(/first/);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const refused = await scripted.chat(buildChat(MODELS.counted, true));
+  expect(refused.status).toBe(503);
+  expect(errorSchema.parse(JSON.parse(await refused.whole())).error).toMatchObject({
+    type: 'service_unavailable_error',
+    code: 'server_is_overloaded',
+  });
+  expect(refused.headers['retry-after']).toBe('1');
+  proceed();
+  expect(await stream.whole()).toMatch(/last[\s\S]*\[DONE\]\n\n$/);
+  await scripted.waitForReceipt(stream.requestId);
+  const again = await scripted.chat(buildChat(MODELS.counted, true));
+  expect(again.status).toBe(200);
+  await again.whole();
+});
+
+test('§6 a body that spends the budget by itself is refused, and what it held is free again', async () => {
+  const large = buildChat(MODELS.counted, false, { messages: [{ role: 'user', content: 'x'.repeat(BYTES_MAX) }] });
+  for (let tries = 0; tries < 3; tries += 1) {
+    const answer = await scripted.chat(large);
+    expect(answer.status).toBe(503);
+    await answer.whole();
+  }
+  scripted.upstream.play((exchange) => {
+    exchange.head(200);
+    exchange.end(chunk({ content: 'fine', finish: 'stop' }) + DONE);
+  });
+  const small = await scripted.chat(buildChat(MODELS.counted, true));
+  expect([small.status, await small.whole()]).toEqual([200, expect.stringContaining('fine')]);
+});
