@@ -40,7 +40,6 @@ const ISOLATE_BYTES_MAX = 64 * 1024 * 1024;
 export type AdapterSettings = {
   readonly ledgerDeadlineMs: number;
   readonly keyCacheMs: number;
-  readonly isolateBytesMax: number;
 };
 
 /** Reads all vars. `note` is told of each that is unusable. */

@@ -1,6 +1,7 @@
 // Gets an answer going: tries the backends in turn until one has shown its first event (or, not streamed, its whole
 // answer), within one deadline (SPEC §6). What the client must be told when none does is the last fault.
 
+import { parseJsonObject } from '../core/json-read.ts';
 import { type Backend } from '../core/model-catalog.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import {
@@ -10,6 +11,7 @@ import {
   type StreamTranslator,
   type UpstreamFault,
 } from '../openai/endpoint.ts';
+import { toStreamEvents } from '../openai/answer-as-stream.ts';
 import { readUpstreamStatus } from '../openai/upstream-error.ts';
 import { type HeldBytes } from './byte-budget.ts';
 import { createEventReader, type EventReader } from './event-reader.ts';
@@ -53,6 +55,12 @@ const ERROR_BYTES_MAX = 64 * 1024;
 /** The largest JSON answer taken or put together. */
 export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
+/** The reader of a stream that has been read. */
+const ENDED: EventReader = {
+  read: () => Promise.resolve({ type: 'end', leftover: null, broken: false }),
+  cancel: () => Promise.resolve(),
+};
+
 /** Opens a stream. */
 export async function openStream(call: UpstreamCall): Promise<Result<OpenedStream, UpstreamFault>> {
   return tryBackends(call, (backend) => attemptStream(call, backend));
@@ -83,7 +91,7 @@ async function attemptStream(call: UpstreamCall, backend: Backend): Promise<Resu
   if (!started.ok) return started;
   const { response, abort } = started.value;
   const { body } = response;
-  if (body === null || !isEventStream(response)) return refuseNonStream(call, backend, response);
+  if (body === null || !isEventStream(response)) return openWholeAnswer(call, backend, response);
   const translator = call.endpoint.createTranslator(toAnswerContext(call, backend));
   const reader = createEventReader(body, EVENT_BYTES_MAX, call.held);
   const first = await withDeadline(readFirst(reader, translator), settings.firstEventDeadlineMs, abort);
@@ -162,15 +170,21 @@ async function sendOnce(
   }
 }
 
-/** A 2xx that is no event stream: an error in JSON, or something that is no answer at all. */
-async function refuseNonStream(
+/** A 2xx that is no event stream: a whole JSON answer, which is relayed as one, or an error, or no answer at all. */
+async function openWholeAnswer(
   call: UpstreamCall,
   backend: Backend,
   response: Response,
-): Promise<Result<never, AttemptFault>> {
-  const text = (await readBodyText(response, ERROR_BYTES_MAX, call.held)) ?? '';
-  const answer = call.endpoint.toJsonAnswer(text, toAnswerContext(call, backend));
-  return err(answer.ok ? broken('a whole JSON answer to a streamed request') : toAttemptFault(answer.error));
+): Promise<Result<OpenedStream, AttemptFault>> {
+  const text = (await readBodyText(response, ANSWER_BYTES_MAX, call.held)) ?? '';
+  const context = toAnswerContext(call, backend);
+  const answer = call.endpoint.toJsonAnswer(text, context);
+  if (!answer.ok) return err(toAttemptFault(answer.error));
+  const translator = call.endpoint.createTranslator(context);
+  const events = toStreamEvents(parseJsonObject(text) ?? {});
+  const whole = translateBatch({ type: 'events', events }, translator);
+  call.run.progress = translator.progress;
+  return ok({ reader: ENDED, translator, firstText: whole.text, firstEnd: whole.end });
 }
 
 /** A weighted draw without replacement: the order in which backends are asked. */

@@ -117,6 +117,26 @@ describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
     });
   });
 
+  it('§7 a whole JSON answer to a streamed request is relayed as the stream it stands for', async () => {
+    const token = await addKey(`whole${path.replaceAll('/', '-')}`);
+    const choice = path === '/v1/completions' ? { text: 'Hi' } : { message: { role: 'assistant', content: 'Hi' } };
+    const json = {
+      id: 'c',
+      model: 'engine-model',
+      choices: [{ index: 0, ...choice, finish_reason: 'length' }],
+      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    };
+    const response = await post(token, body({ stream: true }, { json }), {}, path);
+    expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    const events = await readEvents(response);
+    expect(events).toHaveLength(3);
+    expect(events[0]).toContain('"Hi"');
+    expect(events[0]).toContain('"finish_reason":"length"');
+    expect(JSON.parse(events[1] ?? '')).toMatchObject({ choices: [], usage: { completion_tokens: 2 } });
+    expect(events[2]).toBe('[DONE]');
+    expect(await readReceipt(token, response)).toMatchObject({ status: 'incomplete', usage_source: 'engine' });
+  });
+
   it('§7 a client that stops reading: the engine is aborted, the receipt is interrupted and billed', async () => {
     const token = await addKey(`leaver${path.replaceAll('/', '-')}`);
     const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
