@@ -39,7 +39,11 @@ export function createUsageMeter({ request, backend }: AnswerContext): UsageMete
     },
     total(deltas) {
       const known = whole ?? addParts(parts, request.choicesPerPrompt);
-      if (known !== null) return { usage: known, source: isFinal ? 'engine' : 'engine_running', reported };
+      if (known !== null) {
+        // An upstream that is a gateway itself says where it had to estimate.
+        const source = readObject(reported)['estimated'] === true ? 'estimated' : isFinal ? 'engine' : 'engine_running';
+        return { usage: known, source, reported };
+      }
       if (deltas === 0) return { usage: buildUsage({ input: 0, output: 0 }), source: 'none', reported: null };
       return {
         usage: buildUsage({ input: request.promptTokens, output: deltas }),

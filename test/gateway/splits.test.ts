@@ -1,0 +1,158 @@
+// Streams cut anywhere: whatever way an engine's bytes arrive, the client gets the same text (SPEC §7). Captures of a
+// real server and streams shaped after what other engines do, cut at every byte where they are small; the rest byte by
+// byte, around every event border and at seeded places (everywhere with TURNPIKE_DEEP).
+
+import { readdirSync, readFileSync } from 'node:fs';
+
+import { describe, expect, it } from 'vitest';
+
+import { createByteBudget } from '../../src/gateway/byte-budget.ts';
+import { createEventReader } from '../../src/gateway/event-reader.ts';
+import { translateBatch } from '../../src/gateway/translate-batch.ts';
+import { chatCompletions } from '../../src/openai/chat-completions.ts';
+import { textCompletions } from '../../src/openai/text-completions.ts';
+import { createSeededRandom } from '../core/seeded-random.ts';
+import { buildContext } from '../openai/build-context.ts';
+
+const SMALL_BYTES = 4096;
+const SEEDED_CUTS = 500;
+const DEEP = process.env['TURNPIKE_DEEP'] !== undefined;
+const FOLDER = new URL('../fixtures/llama-server/', import.meta.url);
+
+/** Streams that cannot be captured here, shaped after WIRE's facts about the engines they are named for. */
+const SHAPED: Readonly<Record<string, string>> = {
+  'vLLM: continuous usage, emoji, [DONE]': [
+    '{"id":"c","object":"chat.completion.chunk","created":5,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":{"prompt_tokens":7,"total_tokens":7,"completion_tokens":0}}',
+    '{"id":"c","object":"chat.completion.chunk","created":5,"model":"m","choices":[{"index":0,"delta":{"content":"é日本👩‍👩‍👧"},"finish_reason":null}],"usage":{"prompt_tokens":7,"total_tokens":8,"completion_tokens":1}}',
+    '{"id":"c","object":"chat.completion.chunk","created":5,"model":"m","choices":[{"index":0,"delta":{"reasoning":"hm"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"total_tokens":9,"completion_tokens":2}}',
+    '{"id":"c","object":"chat.completion.chunk","created":5,"model":"m","choices":[],"usage":{"prompt_tokens":7,"total_tokens":9,"completion_tokens":2}}',
+    '[DONE]',
+  ]
+    .map((data) => `data: ${data}\n\n`)
+    .join(''),
+  'TGI: empty id, comments, no last line breaks': [
+    ': ping',
+    '',
+    'data:{"id":"","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"a"},"finish_reason":null}],"usage":null}',
+    '',
+    'event: message',
+    'data: {"id":"","created":2,"model":"m",',
+    'data: "choices":[{"index":0,"delta":{"role":"assistant","content":"b"},"finish_reason":"eos_token"}]}',
+    '',
+    'data: [DONE]',
+  ].join('\n'),
+  'SGLang: an error in mid-stream': [
+    '{"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}',
+    '{"id":"c","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}]}',
+    '{"error":{"object":"error","message":"boom","type":"InternalServerError","param":null,"code":500}}',
+    '[DONE]',
+  ]
+    .map((data) => `data: ${data}\n\n`)
+    .join(''),
+};
+
+type Fixture = { readonly name: string; readonly bytes: Uint8Array; readonly isText: boolean };
+
+const encoder = new TextEncoder();
+const captures = readdirSync(FOLDER)
+  .filter((name) => name.includes('-stream') && !name.startsWith('responses'))
+  .map((name) => ({ name, text: readFileSync(new URL(name, FOLDER), 'utf8') }));
+const streams = [...captures, ...Object.entries(SHAPED).map(([name, text]) => ({ name, text }))];
+
+/** The endings of SPEC §7's list; a capture as it came has LF. */
+const ENDINGS = { LF: '\n', CRLF: '\r\n', CR: '\r' } as const;
+
+const fixtures: readonly Fixture[] = streams.flatMap(({ name, text }) =>
+  Object.entries(ENDINGS).map(([ending, mark]) => ({
+    name: `${name}, ${ending}`,
+    bytes: encoder.encode(text.replaceAll('\n', mark)),
+    isText: name.startsWith('completions'),
+  })),
+);
+
+/** What the client gets when the bytes arrive in these pieces. */
+async function relay(pieces: readonly Uint8Array[], isText: boolean): Promise<string> {
+  const endpoint = isText ? textCompletions : chatCompletions;
+  const translator = endpoint.createTranslator(buildContext());
+  const rest = [...pieces].toReversed();
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = rest.pop();
+      if (piece === undefined) controller.close();
+      else controller.enqueue(piece);
+    },
+  });
+  const reader = createEventReader(body, 4 * 1024 * 1024, createByteBudget(Infinity).open());
+  let text = '';
+  for (;;) {
+    const batch = translateBatch(await reader.read(), translator);
+    text += batch.text;
+    if (batch.end === null) continue;
+    return text + (batch.end.type === 'failed' ? translator.fail(batch.end.error) : translator.finish());
+  }
+}
+
+function cutAt(bytes: Uint8Array, at: number): readonly Uint8Array[] {
+  return [bytes.subarray(0, at), bytes.subarray(at)].filter((piece) => piece.length > 0);
+}
+
+/** Where a fixture is cut in two. */
+function chooseCuts({ name, bytes }: Fixture): readonly number[] {
+  const everywhere = Array.from({ length: bytes.length }, (_, at) => at);
+  if (DEEP || bytes.length <= SMALL_BYTES) return everywhere;
+  const borders = everywhere.filter((at) => bytes[at - 1] === 0x0a || bytes[at - 1] === 0x0d);
+  const random = createSeededRandom(name.length);
+  const seeded = Array.from({ length: SEEDED_CUTS }, () => random.int(0, bytes.length - 1));
+  return [...new Set([...borders.flatMap((at) => [at - 1, at, at + 1]), ...seeded])];
+}
+
+describe('§7 any framing in, the same text out', () => {
+  it('there are captures of both endpoints, small and large', () => {
+    expect(captures.length).toBeGreaterThan(8);
+    expect(fixtures.some(({ bytes }) => bytes.length > SMALL_BYTES)).toBe(true);
+    expect(fixtures.filter(({ isText }) => isText).length).toBeGreaterThanOrEqual(6);
+  });
+
+  it.each(fixtures.map((fixture) => [fixture.name, fixture] as const))(
+    '§7 %s: cut in two, and byte by byte',
+    async (_name, fixture) => {
+      const { bytes, isText } = fixture;
+      const whole = await relay([bytes], isText);
+      expect(whole).toMatch(/^data: \{[\s\S]*data: \[DONE\]\n\n$/);
+      expect(
+        await relay(
+          Array.from(bytes, (byte) => Uint8Array.of(byte)),
+          isText,
+        ),
+      ).toBe(whole);
+      for (const at of chooseCuts(fixture)) {
+        const cut = await relay(cutAt(bytes, at), isText);
+        if (cut !== whole) expect.fail(`cut at ${at}: ${cut}`);
+      }
+    },
+    DEEP ? 600_000 : 60_000,
+  );
+
+  it.each(streams.map(({ name, text }) => [name, text] as const))(
+    '§7 %s: the ending makes no difference',
+    async (name, text) => {
+      const isText = name.startsWith('completions');
+      const outputs = Object.values(ENDINGS).map((mark) =>
+        relay([encoder.encode(text.replaceAll('\n', mark))], isText),
+      );
+      const [first, ...others] = await Promise.all(outputs);
+      for (const other of others) expect(other).toBe(first);
+      expect(await relay([encoder.encode(`\ufeff${text}`)], isText)).toBe(first);
+    },
+  );
+
+  it.each(streams.map(({ name, text }) => [name, text] as const))(
+    '§7 %s: what left the gateway goes through it unchanged',
+    async (name, text) => {
+      const isText = name.startsWith('completions');
+      const once = await relay([encoder.encode(text)], isText);
+      if (once.includes('"error"')) return;
+      expect(await relay([encoder.encode(once)], isText)).toBe(once);
+    },
+  );
+});
