@@ -1,5 +1,6 @@
-// Translates an engine's stream of a chat or text completion into the client's: normal form, constant identity, usage once before the end, an
-// error before [DONE] when it breaks (SPEC §7). Synchronous; moving bytes and waiting is the relay's work.
+// Translates an engine's stream of a chat or text completion into the client's: normal form, constant identity, usage
+// once before the end, an error before [DONE] when it breaks (SPEC §7). Synchronous; moving bytes and waiting is the
+// relay's work.
 
 import { type GatewayError } from '../core/errors.ts';
 import { type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
@@ -27,12 +28,20 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
   const meter = createUsageMeter(context);
   const showUsage = policy.usage_in_stream === 'always' || request.usageRequested;
   let head: CompletionHead | null = null;
-  let engineId: string | null = null;
+  /** The members every chunk begins with, as text: they are the same each time. */
+  let headText = '';
   let servedModel: string | null = null;
 
+  function fixHead(chunk: JsonObject): void {
+    if (head !== null) return;
+    head = buildCompletionHead(context, shape, shape.chunkObject, chunk);
+    headText = JSON.stringify(head).slice(0, -1);
+    servedModel = readText(chunk['model']) || null;
+  }
+
   function writeChunk(rest: JsonObject): string {
-    head ??= buildCompletionHead(context, shape, shape.chunkObject, {});
-    return `data: ${JSON.stringify({ ...head, ...rest })}\n\n`;
+    fixHead({});
+    return `data: ${headText},${JSON.stringify(rest).slice(1)}\n\n`;
   }
 
   function deltas(): number {
@@ -45,9 +54,7 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
   }
 
   function translateChunk(chunk: JsonObject): string {
-    head ??= buildCompletionHead(context, shape, shape.chunkObject, chunk);
-    engineId ??= readText(chunk['id']) || null;
-    servedModel ??= readText(chunk['model']) || null;
+    fixHead(chunk);
     let text = '';
     const list: unknown = chunk['choices'];
     for (const item of Array.isArray(list) ? list : []) {
@@ -99,7 +106,7 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
         usage,
         usageSource: source,
         finishReason: readTellingReason([...choices.values()].map((choice) => choice.finishReason)),
-        completionId: head?.id ?? engineId,
+        completionId: head?.id ?? null,
         servedModel,
         started: deltas() > 0,
       };
