@@ -42,6 +42,8 @@ export type Model = {
   readonly runningCounts: boolean;
   /** The engine is asked to stream even where the client is not. */
   readonly upstreamStream: boolean;
+  /** Whether requests of one conversation go to one backend. */
+  readonly affinity: 'none' | 'prefix';
   readonly rates: Rates;
   readonly priced: boolean;
   readonly backends: Backends;
@@ -161,6 +163,7 @@ function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): 
     reasoning: data.reasoning ?? null,
     runningCounts: data.running_counts,
     upstreamStream: data.upstream_stream,
+    affinity: data.affinity,
     rates:
       pricing === undefined
         ? FREE_RATES

@@ -62,6 +62,7 @@ export const modelSchema = z.object({
   reasoning: reasoningSchema.optional(),
   running_counts: z.boolean().default(true),
   upstream_stream: z.boolean().default(false),
+  affinity: z.enum(['none', 'prefix']).default('none'),
   pricing: z
     .object({
       input: priceSchema,

@@ -3,7 +3,8 @@
 
 import { type GatewayError } from '../core/errors.ts';
 import { err, ok, type Result } from '../core/result.ts';
-import { ANSWER_BYTES_MAX, openStream, type OpenedStream, type UpstreamCall } from './open-upstream.ts';
+import { ANSWER_BYTES_MAX, openStream, type OpenedStream } from './open-upstream.ts';
+import { type UpstreamCall } from './upstream-call.ts';
 import { type Halt } from './relay-stream.ts';
 import { buildUpstreamEnd, type RunEnd } from './run.ts';
 import { translateBatch } from './translate-batch.ts';

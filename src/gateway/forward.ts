@@ -4,10 +4,12 @@
 import { type GatewayError } from '../core/errors.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { type Endpoint, type UpstreamFault } from '../openai/endpoint.ts';
+import { type BackendHealth } from './backend-health.ts';
 import { type HeldBytes } from './byte-budget.ts';
 import { collectStream } from './collect-stream.ts';
 import { withDeadline } from './deadline.ts';
-import { openJson, openStream, type UpstreamCall } from './open-upstream.ts';
+import { openJson, openStream } from './open-upstream.ts';
+import { type UpstreamCall } from './upstream-call.ts';
 import { type Ports } from './ports.ts';
 import { type Halt, relayStream } from './relay-stream.ts';
 import { buildRunningReservation, buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
@@ -21,6 +23,7 @@ export type Forwarding = {
   readonly run: Run;
   readonly halt: Halt;
   readonly held: HeldBytes;
+  readonly health: BackendHealth;
 };
 
 type Body = ReadableStream<Uint8Array> | string;
@@ -62,10 +65,10 @@ function watchRequest({ ports, run, halt }: Forwarding): Watch {
 }
 
 async function forwardJson(forwarding: Forwarding, finish: (end: RunEnd) => void): Promise<Result<Body, GatewayError>> {
-  const { ports, endpoint, context, run, halt, held } = forwarding;
-  const call = { ports, endpoint, context, run, held, signal: halt.signal };
+  const { ports, context, run, halt } = forwarding;
+  const call = { ...forwarding, signal: halt.signal, deadlineMs: ports.settings.totalDeadlineMs };
   if (context.request.resolved.model.upstreamStream) {
-    const collected = await collectStream(call, halt);
+    const collected = await collectStream({ ...call, deadlineMs: ports.settings.firstEventDeadlineMs }, halt);
     if (!collected.ok) return refuse(collected.error, finish);
     finish({ type: 'finished' });
     return collected;
@@ -85,7 +88,11 @@ async function forwardStream(
   const { body, ...request } = forwarding.context.request;
   // Behind the opening nothing refers to the body any more: a long stream does not hold it.
   const context = { ...forwarding.context, request };
-  const opening = openStream({ ...forwarding, signal: halt.signal });
+  const opening = openStream({
+    ...forwarding,
+    signal: halt.signal,
+    deadlineMs: ports.settings.firstEventDeadlineMs,
+  });
   const bodyBytes = body.bytes;
   void opening.then(() => held.drop(bodyBytes));
   const first = await withDeadline(opening, ports.settings.firstEventHoldMs, () => undefined);

@@ -17,6 +17,7 @@ import { type HeldBytes } from './byte-budget.ts';
 import { closeAccount } from './close-account.ts';
 import { forward } from './forward.ts';
 import { type Credentials, identifyCaller } from './identify-caller.ts';
+import { type Isolate } from './isolate.ts';
 import { type Ports, type Refusal } from './ports.ts';
 import { createHalt } from './relay-stream.ts';
 import { createRun, type RunEnd } from './run.ts';
@@ -31,8 +32,6 @@ export type Inbound = {
   readonly contentLength: number | null;
   /** What the request holds of the isolate's bytes. */
   readonly held: HeldBytes;
-  /** Whether this isolate has no room for another request. */
-  readonly isOverloaded: () => boolean;
   /** Checks type, encoding and size, and reads the body. Never rejects; call once. */
   readonly readBody: () => Promise<Result<Uint8Array, GatewayError>>;
   /** Aborts when the client leaves. */
@@ -57,23 +56,25 @@ const EARLY_BODY_BYTES_MAX = 64 * 1024;
 /** Handles one request to one inference endpoint. Rejects only for a bug; the account is closed in every case. */
 export async function handleInference(
   ports: Ports,
+  isolate: Isolate,
   endpoint: Endpoint,
   inbound: Inbound,
 ): Promise<Result<InferenceAnswer, InferenceRefusal>> {
-  const answer = await checkAndForward(ports, endpoint, inbound);
+  const answer = await checkAndForward(ports, isolate, endpoint, inbound);
   if (!answer.ok && !answer.error.admitted) inbound.held.free();
   return answer;
 }
 
 async function checkAndForward(
   ports: Ports,
+  isolate: Isolate,
   endpoint: Endpoint,
   inbound: Inbound,
 ): Promise<Result<InferenceAnswer, InferenceRefusal>> {
   const early = (inbound.contentLength ?? Infinity) <= EARLY_BODY_BYTES_MAX ? inbound.readBody() : null;
   const caller = await identifyCaller(ports, inbound.credentials, 'inference:write');
   if (!caller.ok) return refuse(caller.error);
-  if (inbound.isOverloaded()) return refuse({ kind: 'upstream', failure: 'server_is_overloaded' });
+  if (isolate.budget.isSpent()) return refuse({ kind: 'upstream', failure: 'server_is_overloaded' });
   const bytes = await (early ?? inbound.readBody());
   if (!bytes.ok) return refuse(bytes.error);
   const body = parseJsonBody(bytes.value);
@@ -82,7 +83,7 @@ async function checkAndForward(
   if (!resolved.ok) return refuse(resolved.error);
   const request = endpoint.parseRequest(body.value, resolved.value);
   if (!request.ok) return refuse(request.error);
-  return admitAndForward(ports, endpoint, inbound, caller.value, request.value);
+  return admitAndForward(ports, isolate, endpoint, inbound, caller.value, request.value);
 }
 
 /** The model that the body names, if the caller may call it on this endpoint. */
@@ -109,6 +110,7 @@ async function findModel(
 /** Reserves, forwards, and sees to it that the account is closed whatever happens. */
 async function admitAndForward(
   ports: Ports,
+  isolate: Isolate,
   endpoint: Endpoint,
   inbound: Inbound,
   caller: Caller,
@@ -136,7 +138,10 @@ async function admitAndForward(
       return refuse({ kind: 'client_closed_request' });
     }
     const context = { request, requestId: inbound.requestId, createdSeconds: Math.floor(inbound.receivedAtMs / 1000) };
-    const answer = await forward({ ports, endpoint, context, run, halt, held: inbound.held }, ended.resolve);
+    const answer = await forward(
+      { ports, endpoint, context, run, halt, held: inbound.held, health: isolate.health },
+      ended.resolve,
+    );
     return answer.ok
       ? ok({ rates: admitted.value, stream: request.stream, body: answer.value })
       : err({ error: answer.error, rates: admitted.value, admitted: true });

@@ -2,36 +2,19 @@
 // answer), within one deadline (SPEC §6). What the client must be told when none does is the last fault.
 
 import { parseJsonObject } from '../core/json-read.ts';
-import { type Backend } from '../core/model-catalog.ts';
+import { orderBackends } from '../core/backend-order.ts';
+import { type Backend } from '../core/model-entry.ts';
 import { err, ok, type Result } from '../core/result.ts';
-import {
-  type AnswerContext,
-  type Endpoint,
-  type InferenceRequest,
-  type StreamTranslator,
-  type UpstreamFault,
-} from '../openai/endpoint.ts';
+import { type AnswerContext, type StreamTranslator, type UpstreamFault } from '../openai/endpoint.ts';
+import { readConversationPrefix } from '../openai/conversation-prefix.ts';
 import { toStreamEvents } from '../openai/answer-as-stream.ts';
-import { readUpstreamStatus } from '../openai/upstream-error.ts';
-import { type HeldBytes } from './byte-budget.ts';
 import { createEventReader, type EventReader } from './event-reader.ts';
 import { withDeadline } from './deadline.ts';
-import { type Ports } from './ports.ts';
 import { readBodyText } from './read-body-text.ts';
-import { type Run, type RunEnd } from './run.ts';
+import { type RunEnd } from './run.ts';
+import { type AttemptFault, broken, send, timedOut, toAttemptFault, unreachable } from './send-upstream.ts';
+import { type UpstreamCall } from './upstream-call.ts';
 import { translateBatch } from './translate-batch.ts';
-
-/** One inference call, ready to go up. */
-export type UpstreamCall = {
-  readonly ports: Ports;
-  readonly endpoint: Endpoint;
-  readonly run: Run;
-  /** The request as it came, with what is fixed about its answer. */
-  readonly context: Omit<AnswerContext, 'backend' | 'request'> & { readonly request: InferenceRequest };
-  readonly held: HeldBytes;
-  /** Aborts every attempt: the client left, or a deadline passed. */
-  readonly signal: AbortSignal;
-};
 
 /** A stream whose first event is known to be good. */
 export type OpenedStream = {
@@ -45,13 +28,10 @@ export type OpenedStream = {
 /** A whole answer in normal form. */
 export type OpenedJson = { readonly body: string };
 
-/** A fault, and whether another backend may be asked. */
-type AttemptFault = UpstreamFault & { readonly final: boolean };
-type Attempt<T> = (backend: Backend) => Promise<Result<T, AttemptFault>>;
+type Attempt<T> = (backend: Backend, leftMs: number) => Promise<Result<T, AttemptFault>>;
 
 /** The largest event taken from an engine (SPEC §7). */
 export const EVENT_BYTES_MAX = 4 * 1024 * 1024;
-const ERROR_BYTES_MAX = 64 * 1024;
 /** The largest JSON answer taken or put together. */
 export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
@@ -63,21 +43,26 @@ const ENDED: EventReader = {
 
 /** Opens a stream. */
 export async function openStream(call: UpstreamCall): Promise<Result<OpenedStream, UpstreamFault>> {
-  return tryBackends(call, (backend) => attemptStream(call, backend));
+  return tryBackends(call, (backend, leftMs) => attemptStream(call, backend, leftMs));
 }
 
 /** Fetches a whole JSON answer. */
 export async function openJson(call: UpstreamCall): Promise<Result<OpenedJson, UpstreamFault>> {
-  return tryBackends(call, (backend) => attemptJson(call, backend));
+  return tryBackends(call, (backend, leftMs) => attemptJson(call, backend, leftMs));
 }
 
+/** Asks one backend after the other; how each fared is remembered in this isolate. */
 async function tryBackends<T>(call: UpstreamCall, attempt: Attempt<T>): Promise<Result<T, UpstreamFault>> {
-  const backends = orderBackends(call.context.request.resolved.backends, call.ports.randomBytes);
+  const deadlineAtMs = call.ports.now() + call.deadlineMs;
   let last: UpstreamFault = unreachable('no backend');
-  for (const backend of backends) {
+  for (const backend of chooseOrder(call)) {
+    const leftMs = deadlineAtMs - call.ports.now();
+    if (leftMs <= 0) break;
     call.run.backend = backend.binding;
     call.run.upstreamModel = backend.upstream_model;
-    const result = await attempt(backend);
+    const note = call.health.begin(backend.binding);
+    const result = await attempt(backend, leftMs);
+    note(call.signal.aborted ? 'unknown' : result.ok || result.error.final ? 'answered' : 'failed');
     if (result.ok) return result;
     last = result.error;
     if (result.error.final || call.signal.aborted) break;
@@ -85,16 +70,37 @@ async function tryBackends<T>(call: UpstreamCall, attempt: Attempt<T>): Promise<
   return err(last);
 }
 
-async function attemptStream(call: UpstreamCall, backend: Backend): Promise<Result<OpenedStream, AttemptFault>> {
-  const { settings } = call.ports;
-  const started = await send(call, backend, settings.headersDeadlineMs);
+function chooseOrder({ context, run, ports, health }: UpstreamCall): readonly Backend[] {
+  const { request } = context;
+  const prefix = request.resolved.model.affinity === 'prefix' ? readConversationPrefix(request) : null;
+  return orderBackends({
+    backends: request.resolved.backends,
+    random: () => readUnit(ports.randomBytes(4)),
+    affinity: prefix === null ? null : `${run.reservation.receipt.workspace}\n${prefix}`,
+    isOpen: ({ binding }) => health.isOpen(binding),
+  });
+}
+
+/** Four random bytes as a number from 0 up to 1. */
+function readUnit(bytes: Uint8Array): number {
+  return bytes.reduce((unit, byte) => (unit + byte) / 256, 0);
+}
+
+async function attemptStream(
+  call: UpstreamCall,
+  backend: Backend,
+  leftMs: number,
+): Promise<Result<OpenedStream, AttemptFault>> {
+  const { settings, now } = call.ports;
+  const untilMs = now() + leftMs;
+  const started = await send(call, backend, Math.min(settings.headersDeadlineMs, leftMs));
   if (!started.ok) return started;
   const { response, abort } = started.value;
   const { body } = response;
   if (body === null || !isEventStream(response)) return openWholeAnswer(call, backend, response);
   const translator = call.endpoint.createTranslator(toAnswerContext(call, backend));
   const reader = createEventReader(body, EVENT_BYTES_MAX, call.held);
-  const first = await withDeadline(readFirst(reader, translator), settings.firstEventDeadlineMs, abort);
+  const first = await withDeadline(readFirst(reader, translator), Math.max(1, untilMs - now()), abort);
   if (first === 'deadline') return err(timedOut('no first event'));
   if (!first.ok) {
     await reader.cancel();
@@ -116,8 +122,12 @@ async function readFirst(reader: EventReader, translator: StreamTranslator): Pro
   }
 }
 
-async function attemptJson(call: UpstreamCall, backend: Backend): Promise<Result<OpenedJson, AttemptFault>> {
-  const started = await send(call, backend, call.ports.settings.totalDeadlineMs);
+async function attemptJson(
+  call: UpstreamCall,
+  backend: Backend,
+  leftMs: number,
+): Promise<Result<OpenedJson, AttemptFault>> {
+  const started = await send(call, backend, leftMs);
   if (!started.ok) return started;
   const text = await readBodyText(started.value.response, ANSWER_BYTES_MAX, call.held);
   if (text === null) return err(broken('the answer broke off or is too large'));
@@ -125,49 +135,6 @@ async function attemptJson(call: UpstreamCall, backend: Backend): Promise<Result
   if (!answer.ok) return err(toAttemptFault(answer.error));
   call.run.progress = () => answer.value.progress;
   return ok({ body: answer.value.body });
-}
-
-type Started = { readonly response: Response; readonly abort: () => void };
-
-/** Sends to one backend; a connection that dies before any header came back is tried once more (SPEC §6). */
-async function send(call: UpstreamCall, backend: Backend, headersMs: number): Promise<Result<Started, AttemptFault>> {
-  for (let tries = 1; ; tries += 1) {
-    call.run.attempts += 1;
-    const controller = new AbortController();
-    const signal = AbortSignal.any([call.signal, controller.signal]);
-    const abort = (): void => controller.abort();
-    const response = await withDeadline(sendOnce(call, backend, signal), headersMs, abort);
-    if (response === 'deadline') return err(timedOut('no headers'));
-    if (response instanceof Response) {
-      if (response.status >= 200 && response.status < 300) return ok({ response, abort });
-      const text = (await readBodyText(response, ERROR_BYTES_MAX, call.held)) ?? '';
-      return err(toAttemptFault(readUpstreamStatus(response.status, text, call.endpoint.promptParam)));
-    }
-    if (tries === 2 || call.signal.aborted) return err(unreachable(response.reason));
-  }
-}
-
-async function sendOnce(
-  call: UpstreamCall,
-  backend: Backend,
-  signal: AbortSignal,
-): Promise<Response | { readonly reason: string }> {
-  const { request: inference, requestId } = call.context;
-  const body = call.endpoint.toUpstreamBody(inference, backend);
-  try {
-    return await call.ports.backends.send(backend.binding, {
-      path: call.endpoint.path,
-      body,
-      headers: {
-        'content-type': 'application/json',
-        accept: inference.stream ? 'text/event-stream' : 'application/json',
-        'x-request-id': requestId,
-      },
-      signal,
-    });
-  } catch (error) {
-    return { reason: error instanceof Error ? error.message : String(error) };
-  }
 }
 
 /** A 2xx that is no event stream: a whole JSON answer, which is relayed as one, or an error, or no answer at all. */
@@ -187,44 +154,8 @@ async function openWholeAnswer(
   return ok({ reader: ENDED, translator, firstText: whole.text, firstEnd: whole.end });
 }
 
-/** A weighted draw without replacement: the order in which backends are asked. */
-function orderBackends(backends: readonly Backend[], randomBytes: Ports['randomBytes']): readonly Backend[] {
-  const rest = [...backends];
-  const ordered: Backend[] = [];
-  while (rest.length > 1) {
-    const total = rest.reduce((sum, { weight }) => sum + weight, 0);
-    const [high = 0, low = 0] = randomBytes(2);
-    let mark = ((high * 256 + low) / 65_536) * total;
-    const drawn = rest.findIndex(({ weight }) => (mark -= weight) < 0);
-    ordered.push(...rest.splice(Math.max(0, drawn), 1));
-  }
-  return [...ordered, ...rest];
-}
-
 function isEventStream(response: Response): boolean {
   return (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream');
-}
-
-/** A request that the engine found at fault stays at fault with any other backend. */
-function toAttemptFault(fault: UpstreamFault): AttemptFault {
-  const { kind } = fault.error;
-  return {
-    error: fault.error,
-    detail: fault.detail,
-    final: kind === 'upstream_rejected' || kind === 'invalid_parameter',
-  };
-}
-
-function unreachable(detail: string): AttemptFault {
-  return { error: { kind: 'upstream', failure: 'upstream_unreachable' }, detail, final: false };
-}
-
-function broken(detail: string): AttemptFault {
-  return { error: { kind: 'upstream', failure: 'upstream_error' }, detail, final: false };
-}
-
-function timedOut(detail: string): AttemptFault {
-  return { error: { kind: 'upstream', failure: 'upstream_timeout' }, detail, final: false };
 }
 
 /** What an answer is made with: everything of the request but its body. */

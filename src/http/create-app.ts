@@ -7,7 +7,8 @@ import { toOpenAIError } from '../core/openai-error.ts';
 import { buildRequestId } from '../core/request-id.ts';
 import { type Result } from '../core/result.ts';
 import { toRateLimitHeaders } from '../core/retry-hints.ts';
-import { type ByteBudget, createByteBudget } from '../gateway/byte-budget.ts';
+import { type ByteBudget } from '../gateway/byte-budget.ts';
+import { createIsolate, type Isolate } from '../gateway/isolate.ts';
 import { handleInference, type Inbound } from '../gateway/handle-inference.ts';
 import { type Credentials, identifyCaller } from '../gateway/identify-caller.ts';
 import { listModels, readModel } from '../gateway/list-models.ts';
@@ -41,8 +42,8 @@ export function createApp(ports: Ports): App {
     for (const [name, value] of Object.entries(cors)) context.res.headers.set(name, value);
     context.res.headers.set('x-request-id', requestId);
   });
-  const budget = createByteBudget(ports.settings.isolateBytesMax);
-  for (const endpoint of ENDPOINTS) addInference(app, ports, endpoint, budget);
+  const isolate = createIsolate(ports);
+  for (const endpoint of ENDPOINTS) addInference(app, ports, isolate, endpoint);
   addReads(app, ports);
   addRoute(app, ports, 'GET', '/health', (context) => context.json({ status: 'ok' }));
   app.notFound((context) => {
@@ -71,9 +72,9 @@ function addRoute(app: App, ports: Ports, method: 'GET' | 'POST', path: string, 
   });
 }
 
-function addInference(app: App, ports: Ports, endpoint: Endpoint, budget: ByteBudget): void {
+function addInference(app: App, ports: Ports, isolate: Isolate, endpoint: Endpoint): void {
   addRoute(app, ports, 'POST', endpoint.path, async (context) => {
-    const answer = await handleInference(ports, endpoint, toInbound(context, budget));
+    const answer = await handleInference(ports, isolate, endpoint, toInbound(context, isolate.budget));
     if (!answer.ok) {
       const { error, rates, admitted } = answer.error;
       return answerError(context, ports, error, rates === null ? {} : toRateLimitHeaders(rates), admitted);
@@ -103,7 +104,6 @@ function toInbound(context: Context<Env>, budget: ByteBudget): Inbound {
     clientRequestId: request.headers.get('x-client-request-id')?.slice(0, 128) ?? null,
     contentLength: length === null ? null : Number(length),
     held,
-    isOverloaded: budget.isSpent,
     readBody: () => readRequestBody(request, held),
     signal: request.signal,
     waitUntil: (work) => context.executionCtx.waitUntil(work),

@@ -2,9 +2,10 @@
 // gate: an empty list of tools, `logprobs: false`, `type: text`.
 
 import { type GatewayError } from '../core/errors.ts';
+import { isObject } from '../core/json-read.ts';
 import { type Model } from '../core/model-catalog.ts';
 import { type ChatFields } from './chat-fields.ts';
-import { parameterError, unsupportedParameter } from './parameter-error.ts';
+import { invalidType, missingParameter, parameterError, unsupportedParameter } from './parameter-error.ts';
 
 /** The first capability that is needed and absent, or a choice that contradicts itself; null when all is well. */
 export function checkChatCapabilities(fields: ChatFields, model: Model): GatewayError | null {
@@ -49,8 +50,7 @@ function checkFormat(fields: ChatFields, model: Model): GatewayError | null {
   const format = fields.response_format ?? null;
   if (format === null || format.type === 'text') return null;
   if (format.type === 'json_schema' && (format.json_schema ?? null) === null) {
-    const param = 'response_format.json_schema';
-    return parameterError('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
+    return missingParameter('response_format.json_schema');
   }
   if (!model.capabilities.response_formats.includes(format.type))
     return unsupportedValue('response_format.type', format.type);
@@ -75,26 +75,24 @@ function checkParts(fields: ChatFields, model: Model): GatewayError | null {
       const path = `messages[${index}].content[${at}]`;
       if (part.type === 'text') {
         if (part.text !== undefined) continue;
-        return parameterError(
-          'missing_required_parameter',
-          `${path}.text`,
-          `Missing required parameter: '${path}.text'.`,
-        );
+        return missingParameter(`${path}.text`);
       }
       if (!model.capabilities.images || part.type !== 'image_url') return unsupportedValue(`${path}.type`, part.type);
-      if (!isDataUrl(part['image_url'])) {
-        const param = `${path}.image_url.url`;
-        return parameterError('unsupported_value', param, `Unsupported value: '${param}' must be a data: URL.`);
-      }
+      const fault = findImageFault(part['image_url'], `${path}.image_url`);
+      if (fault !== null) return fault;
     }
   }
   return null;
 }
 
-/** Only `data:` URLs pass: no engine fetches an address for a caller. */
-function isDataUrl(image: unknown): boolean {
-  const url: unknown = typeof image === 'object' && image !== null && 'url' in image ? image.url : image;
-  return typeof url === 'string' && /^data:/i.test(url);
+/** An image is `{url}` or a URL. Only `data:` URLs pass: no engine fetches an address for a caller. */
+function findImageFault(image: unknown, path: string): GatewayError | null {
+  const param = isObject(image) ? `${path}.url` : path;
+  const url = isObject(image) ? image['url'] : image;
+  if (url === undefined || url === null) return missingParameter(param);
+  if (typeof url !== 'string') return invalidType(param, 'a string', url);
+  if (/^data:/i.test(url)) return null;
+  return parameterError('unsupported_value', param, `Unsupported value: '${param}' must be a data: URL.`);
 }
 
 function unsupportedValue(param: string, value: string): GatewayError {

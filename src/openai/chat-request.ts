@@ -10,7 +10,7 @@ import { checkChatCapabilities } from './chat-capabilities.ts';
 import { findChoiceFault, findContextFault, findLimitFault, findUnknownField } from './common-rules.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { estimateChatPrompt } from './estimate-prompt.ts';
-import { parameterError, toParameterError } from './parameter-error.ts';
+import { missingParameter, parameterError, toParameterError } from './parameter-error.ts';
 import { readEffort } from './reasoning.ts';
 
 /** Parses and checks a chat request. */
@@ -61,8 +61,7 @@ function findMessageFault(fields: ChatFields, model: Model): GatewayError | null
     const calls = message.role === 'assistant' && (message.tool_calls ?? []).length > 0;
     const mayLackContent = model.policy.content === 'optional' || calls;
     if (!mayLackContent && typeof message.content !== 'string' && !Array.isArray(message.content)) {
-      const param = `${path}.content`;
-      return parameterError('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
+      return missingParameter(`${path}.content`);
     }
     const elsewhere = message.reasoning_content !== null && message.reasoning_content !== undefined;
     if (elsewhere && message.role !== 'assistant' && model.policy.reasoning_content_elsewhere === 'reject') {

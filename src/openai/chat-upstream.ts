@@ -1,4 +1,4 @@
-// The upstream body of a chat request: the common edits, and those of reasoning, sampling and messages (SPEC §4).
+// The upstream body of a chat request: the common edits, and those of reasoning, tools, formats and messages (SPEC §4).
 
 import { type JsonBody } from '../core/json-body.ts';
 import { applyJsonEdits, editMembers, type JsonEdit, type JsonPiece, readJsonPieces } from '../core/json-edit.ts';
@@ -9,12 +9,17 @@ import { ENGINE_QUIRKS, type EngineQuirks } from './engine-quirks.ts';
 import { toEngineReasoning } from './reasoning.ts';
 import { applyFieldChanges, buildCommonChanges, type FieldChanges } from './upstream-body.ts';
 
+/** Optional members one level down: null means absent there too. A message's content is not among them. */
+const OPTIONAL_IN_MESSAGE = ['name', 'tool_calls', 'tool_call_id', 'reasoning', 'reasoning_content'];
+const OPTIONAL_IN_FUNCTION = new Set(['description', 'parameters', 'strict']);
+const OPTIONAL_IN_FORMAT = new Set(['json_schema', 'schema', 'strict']);
+
 /** The upstream body of a chat request for one backend. */
 export function toChatUpstreamBody(request: InferenceRequest, backend: Backend): string {
   const changes = buildCommonChanges(request, backend, '/v1/chat/completions', CHAT_FIELDS);
   changeReasoning(changes, request);
-  changeSampling(changes, request);
   changeTools(changes, request);
+  changeFormat(changes, request);
   const messages = editMessages(request.body, backend, ENGINE_QUIRKS[backend.engine]);
   if (messages !== null) changes.set('messages', messages);
   return applyFieldChanges(request, changes);
@@ -28,13 +33,6 @@ function changeReasoning(changes: FieldChanges, request: InferenceRequest): void
   if (reasoning.form === 'field') changes.set('reasoning_effort', JSON.stringify(reasoning.effort));
   if (reasoning.form === 'kwarg') {
     changes.set('chat_template_kwargs', addTemplateKwarg(body, reasoning.name, String(reasoning.on)));
-  }
-}
-
-function changeSampling(changes: FieldChanges, request: InferenceRequest): void {
-  if (request.resolved.model.policy.omitted_sampling !== 'one') return;
-  for (const field of ['temperature', 'top_p']) {
-    if ((request.body.value[field] ?? null) === null) changes.set(field, '1');
   }
 }
 
@@ -55,7 +53,7 @@ function editMessages(body: JsonBody, backend: Backend, quirks: EngineQuirks): s
 }
 
 /**
- * Tools without `strict` where the model has no strict tools (SPEC §4), and no tool fields at all where the list is
+ * Tools without nulls, without `strict` where the model has no strict tools (SPEC §4), and no tool fields at all where the list is
  * empty: it asks for nothing, and engines refuse it. Fields the policy does not check are not touched.
  */
 function changeTools(changes: FieldChanges, { body, resolved }: InferenceRequest): void {
@@ -66,16 +64,41 @@ function changeTools(changes: FieldChanges, { body, resolved }: InferenceRequest
     for (const field of ['tools', 'tool_choice', 'parallel_tool_calls']) changes.set(field, null);
     return;
   }
-  if (capabilities.strict_tools) return;
-  const loose = editItems(body, 'tools', (_tool, text, at) => {
+  const edited = editItems(body, 'tools', (_tool, text, at) => {
     const inner = readJsonPieces(text, at).filter(({ key }) => key === 'function');
-    return inner.flatMap(({ valueStart }) => {
-      const members = readJsonPieces(text, valueStart);
-      const strict = members.some(({ key }) => key === 'strict');
-      return strict ? editMembers(text, valueStart, members, new Map([['strict', null]])) : [];
-    });
+    return inner.flatMap(({ valueStart }) =>
+      removeMembers(text, valueStart, (member) => {
+        return (member.key === 'strict' && !capabilities.strict_tools) || isNull(text, member, OPTIONAL_IN_FUNCTION);
+      }),
+    );
   });
-  if (loose !== null) changes.set('tools', loose);
+  if (edited !== null) changes.set('tools', edited);
+}
+
+/** A response format without the nulls in it and in its schema. */
+function changeFormat(changes: FieldChanges, { body, resolved }: InferenceRequest): void {
+  const format = findPiece(body.pieces, 'response_format');
+  if (format === undefined || resolved.model.policy.checked_fields === 'listed') return;
+  const text = body.text.slice(format.valueStart, format.valueEnd);
+  const outer = removeMembers(text, 0, (member) => isNull(text, member, OPTIONAL_IN_FORMAT));
+  const schema = outer.length > 0 ? undefined : findPiece(readJsonPieces(text, 0), 'json_schema');
+  const inner =
+    schema === undefined
+      ? []
+      : removeMembers(text, schema.valueStart, (member) => isNull(text, member, OPTIONAL_IN_FORMAT));
+  const edits = [...outer, ...inner];
+  if (edits.length > 0) changes.set('response_format', applyJsonEdits(text, edits));
+}
+
+function isNull(text: string, { key, valueStart }: JsonPiece, optional: ReadonlySet<string>): boolean {
+  return optional.has(key) && text.startsWith('null', valueStart);
+}
+
+/** The edits that remove those members of the object at `at` that a rule picks. */
+function removeMembers(text: string, at: number, isGone: (member: JsonPiece) => boolean): readonly JsonEdit[] {
+  const members = readJsonPieces(text, at);
+  const gone = members.filter(isGone);
+  return gone.length === 0 ? [] : editMembers(text, at, members, new Map(gone.map(({ key }) => [key, null])));
 }
 
 type EditItem = (item: unknown, text: string, at: number) => readonly JsonEdit[];
@@ -93,6 +116,7 @@ function editItems(body: JsonBody, key: string, edit: EditItem): string | null {
 function readMessageChanges(message: unknown, backend: Backend, quirks: EngineQuirks): FieldChanges | null {
   if (typeof message !== 'object' || message === null || !('role' in message)) return null;
   const changes: FieldChanges = new Map();
+  for (const name of OPTIONAL_IN_MESSAGE) if (Reflect.get(message, name) === null) changes.set(name, null);
   if (message.role === 'developer' && backend.developer_role === 'system') changes.set('role', '"system"');
   if (message.role === 'assistant' && quirks.reasoningIn !== null) {
     const spare = quirks.reasoningIn === 'reasoning' ? 'reasoning_content' : 'reasoning';

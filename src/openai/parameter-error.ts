@@ -20,6 +20,11 @@ export function parameterError(code: ParameterCode, param: string, message: stri
   return { kind: 'invalid_parameter', code, param, message };
 }
 
+/** A required field that is absent or null. */
+export function missingParameter(param: string): GatewayError {
+  return parameterError('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
+}
+
 /** A field that the model cannot serve. */
 export function unsupportedParameter(param: string): GatewayError {
   const message = `Unsupported parameter: '${param}' is not supported with this model.`;
@@ -46,9 +51,7 @@ function unwrapUnion(issue: Issue): Issue {
 function toError(issue: Issue, input: unknown): GatewayError {
   const param = toParamPath(issue.path);
   const value = readPath(input, issue.path);
-  if (value === undefined || value === null) {
-    return parameterError('missing_required_parameter', param, `Missing required parameter: '${param}'.`);
-  }
+  if (value === undefined || value === null) return missingParameter(param);
   switch (issue.code) {
     case 'too_small':
     case 'too_big':
@@ -110,7 +113,8 @@ function toBoundError(
   );
 }
 
-function invalidType(param: string, expected: string, value: unknown): GatewayError {
+/** A value of another type than the field's. */
+export function invalidType(param: string, expected: string, value: unknown): GatewayError {
   const message = `Invalid type for '${param}': expected ${expected}, but got ${nameActual(value)} instead.`;
   return parameterError('invalid_type', param, message);
 }

@@ -10,7 +10,8 @@ import { ENGINE_QUIRKS, type EngineQuirks, GATEWAY_OWNED_FIELDS } from './engine
 export type FieldChanges = Map<string, string | null>;
 
 /**
- * The changes every request needs: model, nulls, owned fields, unknown fields by policy, usage in the stream, the limit.
+ * The changes every request needs: model, nulls, owned fields, unknown fields by policy, usage in the stream, the limit,
+ * sampling by policy.
  *
  * @param known The fields of this endpoint; under `unknown_fields: drop` no other goes up.
  */
@@ -32,6 +33,7 @@ export function buildCommonChanges(
   changeStream(changes, request, quirks);
   changeLimit(changes, request, quirks, path);
   changeStop(changes, request, quirks);
+  changeSampling(changes, request);
   return changes;
 }
 
@@ -85,4 +87,12 @@ function changeStop(changes: FieldChanges, { body }: InferenceRequest, quirks: E
   if (!quirks.stopIsList || typeof stop !== 'string') return;
   const piece = body.pieces.find(({ key }) => key === 'stop');
   if (piece !== undefined) changes.set('stop', `[${body.text.slice(piece.valueStart, piece.valueEnd)}]`);
+}
+
+/** A policy may say that what is omitted is 1, whatever the engine would take. */
+function changeSampling(changes: FieldChanges, { body, resolved }: InferenceRequest): void {
+  if (resolved.model.policy.omitted_sampling !== 'one') return;
+  for (const field of ['temperature', 'top_p']) {
+    if ((body.value[field] ?? null) === null) changes.set(field, '1');
+  }
 }

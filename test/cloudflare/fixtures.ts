@@ -114,7 +114,72 @@ export async function readRecorded(
   return (await env.UPSTREAM_1.fetch(`https://engine.test/recorded/${id}`)).json();
 }
 
+/** A workspace without limits, for tests that send much. */
+export const UNLIMITED = { limits: { rpm: null, tpm: null, concurrency: null } };
+
 const backend = { binding: 'UPSTREAM_1', upstream_model: 'engine-model', engine: 'vllm' };
+const able = {
+  context_length: 32768,
+  capabilities: {
+    tools: true,
+    tool_choice_required: true,
+    parallel_tool_calls: true,
+    strict_tools: true,
+    response_formats: ['text', 'json_object', 'json_schema'],
+    logprobs: true,
+    images: true,
+    echo: true,
+    suffix: true,
+  },
+  backends: [backend],
+};
+const toggle = { control: 'chat_template_kwargs' };
+/** The models of test/cloudflare/documents: one per reference document, under the name it uses, and what else they need. */
+const REFERENCE_MODELS = {
+  'support-agent': { ...able, preset: 'boardwalk', reasoning: toggle, revisions: { rev_7: { backends: [backend] } } },
+  'flint-alpha': { ...able, preset: 'springboards', reasoning: toggle, aliases: ['flint-alpha-2026-10-01'] },
+  'llama-3.3-70b-instruct': { ...able, preset: 'boole' },
+  'no-preset': { ...able, reasoning: { control: 'reasoning_effort' } },
+  'no-strict-tools': { ...able, capabilities: { ...able.capabilities, strict_tools: false } },
+  'unread-unable': { preset: 'springboards', backends: [backend] },
+  'unknown-drop': { ...able, policy: { unknown_fields: 'drop' } },
+  'unknown-reject': { ...able, policy: { unknown_fields: 'reject' } },
+  'kwarg-named': { ...able, reasoning: { ...toggle, kwarg: 'thinking' } },
+  'reasoning-uncontrolled': { ...able, reasoning: { control: 'none' } },
+  'reasoning-unknown': { ...able },
+  'field-reasoning': { ...able, reasoning: toggle, policy: { reasoning_field: 'reasoning' } },
+  'field-reasoning-content': { ...able, reasoning: toggle, policy: { reasoning_field: 'reasoning_content' } },
+  'few-levels': { ...able, reasoning: { control: 'reasoning_effort', levels: ['low', 'high'] } },
+  'org/Model-7B': { ...able, aliases: ['org/alias/of it', 'model-7b-2026-11-30'] },
+  'name with spaces': { backends: [backend] },
+  'at@home': {
+    backends: [backend],
+    revisions: { 'r/1': { backends: [{ ...backend, upstream_model: 'at-home-r1' }] } },
+  },
+  'ünï-码/🙂': { backends: [backend] },
+  'clash-one': { backends: [backend], aliases: ['clashing'] },
+  'clash-two': { backends: [backend], aliases: ['clashing'] },
+  misspelt: { backends: [{ ...backend, engine: 'vlllm' }], aliases: ['misspelt-alias'] },
+  'full-entry': {
+    owned_by: 'acme',
+    created: 1789516800,
+    aliases: ['full-alias'],
+    preset: 'springboards',
+    endpoints: ['/v1/chat/completions', '/v1/completions'],
+    context_length: 32768,
+    max_output_tokens: 8192,
+    capabilities: {
+      ...able.capabilities,
+      strict_tools: false,
+      images: false,
+      response_formats: ['text', 'json_object'],
+    },
+    reasoning: { ...toggle, levels: ['none', 'high'] },
+    pricing: { input: '0.15', cached_input: '0.075', output: '0.60' },
+    backends: [backend],
+    revisions: { '2026-11-01': { backends: [backend] } },
+  },
+};
 const CATALOG = {
   version: 1,
   models: {
@@ -138,6 +203,7 @@ const CATALOG = {
       backends: [backend],
     },
     'completions-only': { endpoints: ['/v1/completions'], backends: [backend] },
+    ...REFERENCE_MODELS,
     private: { visibility: ['ws-owner'], backends: [backend] },
     broken: { backends: [{ binding: 'UPSTREAM_9', upstream_model: 'x', engine: 'vllm' }] },
   },

@@ -205,6 +205,7 @@ describe('an entry’s fields', () => {
         reasoning: null,
         runningCounts: true,
         upstreamStream: false,
+        affinity: 'none',
         rates: FREE_RATES,
         priced: false,
         backends: [{ ...BACKEND, weight: 1, developer_role: 'system' }],

@@ -1,0 +1,169 @@
+// Two backends behind real bridges, one of which fails in each way: no request that has not shown an event is lost, the
+// receipt tells what happened, and the breaker keeps later requests away (SPEC §6).
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import type { LocalGateway } from '../../src/cli/run-locally.ts';
+import { call, type RawAnswer } from './raw-client.ts';
+import { buildKey, poll, readData, toToken } from './scripted-gateway.ts';
+import {
+  answerAny,
+  answerJson,
+  chunk,
+  DONE,
+  type Exchange,
+  type Script,
+  type ScriptedUpstream,
+  startScriptedUpstream,
+} from './scripted-upstream.ts';
+import { serve } from './serve.ts';
+
+const DEADLINE_MS = 1500;
+const headers = { authorization: `Bearer ${toToken('main')}` };
+
+let bad: ScriptedUpstream;
+let good: ScriptedUpstream;
+let gateway: LocalGateway;
+
+// A gateway for each test: a breaker remembers.
+beforeAll(async () => {
+  bad = await startScriptedUpstream();
+  good = await startScriptedUpstream();
+});
+beforeEach(async () => {
+  good.play(answerAny);
+  const pair = (more: object): object => ({
+    backends: [
+      // So heavy that it is asked first, practically always.
+      { binding: 'UPSTREAM_1', upstream_model: 'm', engine: 'vllm', weight: 1e9 },
+      { binding: 'UPSTREAM_2', upstream_model: 'm', engine: 'vllm', weight: 1e-9 },
+    ],
+    ...more,
+  });
+  gateway = await serve({
+    demo: false,
+    upstreams: [
+      { binding: 'UPSTREAM_1', baseUrl: bad.baseUrl },
+      { binding: 'UPSTREAM_2', baseUrl: good.baseUrl },
+    ],
+    catalog: { text: JSON.stringify({ version: 1, models: { pair: pair({}) } }), origin: 'given' },
+    keys: { 'workspace:acme': '{}', 'key:main': JSON.stringify(buildKey('main', { limits: { rpm: 1000 } })) },
+    vars: { FIRST_EVENT_DEADLINE_MS: String(DEADLINE_MS), HEADERS_DEADLINE_MS: '500', FIRST_EVENT_HOLD_MS: '5000' },
+    onLog: () => undefined,
+  });
+  return () => gateway.stop();
+});
+afterAll(async () => {
+  await bad.stop();
+  await good.stop();
+});
+
+async function ask(stream: boolean, path = '/v1/chat/completions'): Promise<RawAnswer> {
+  const prompt = path === '/v1/completions' ? { prompt: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] };
+  return call(gateway.url + path, { headers, body: { model: 'pair', stream, ...prompt } });
+}
+
+type Receipt = Readonly<Record<string, unknown>>;
+
+async function readReceipt(id: string): Promise<Receipt> {
+  return poll(
+    async () => {
+      const receipt: Receipt = JSON.parse(await (await call(`${gateway.url}/v1/receipts/${id}`, { headers })).whole());
+      return receipt;
+    },
+    ({ status }) => status !== 'in_progress' && status !== undefined,
+    5000,
+  );
+}
+
+const FAILURES: readonly (readonly [string, Script, attempts: number])[] = [
+  ['resets before headers, twice', (exchange) => exchange.reset(), 3],
+  ['answers 500', (exchange) => answerJson(exchange, 500, {}), 2],
+  ['answers 429', (exchange) => answerJson(exchange, 429, {}), 2],
+  ['answers 503', (exchange) => answerJson(exchange, 503, {}), 2],
+  ['errs in its first event', sayError, 2],
+  ['ends before its first event', (exchange) => (exchange.head(200), exchange.end()), 2],
+];
+
+function sayError(exchange: Exchange): void {
+  exchange.head(200);
+  exchange.end('data: {"error":{"message":"boom","code":500}}\n\n' + DONE);
+}
+
+describe('§6 failover before the first event', () => {
+  test.each(FAILURES)('§6 one backend %s: the other answers, one receipt', async (_name, script, attempts) => {
+    bad.play(script);
+    for (const path of ['/v1/chat/completions', '/v1/completions']) {
+      const answer = await ask(true, path);
+      expect(answer.status, answer.text()).toBe(200);
+      expect(readData(await answer.whole()).at(-1)).toBe('[DONE]');
+      expect(await readReceipt(answer.requestId)).toMatchObject({
+        status: 'completed',
+        backend: 'UPSTREAM_2',
+        attempts,
+        http_status: 200,
+      });
+    }
+  });
+
+  test('§6 not streamed alike', async () => {
+    bad.play((exchange) => answerJson(exchange, 500, {}));
+    const answer = await ask(false);
+    expect(answer.status).toBe(200);
+    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_2', attempts: 2, stream: false });
+  });
+
+  test('§6 silent before headers: replaced when its time is up, within one deadline', async () => {
+    bad.play(() => undefined);
+    const answer = await ask(true);
+    expect(answer.status).toBe(200);
+    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_2', attempts: 2 });
+  });
+
+  test('§6 never after 400: it would be refused elsewhere too', async () => {
+    bad.play((exchange) => answerJson(exchange, 400, { error: { message: 'no' } }));
+    const answer = await ask(true);
+    expect(answer.status).toBe(400);
+    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1, status: 'failed' });
+  });
+
+  test('§6 never a second backend after the client saw an event', async () => {
+    bad.play((exchange) => {
+      exchange.head(200);
+      exchange.write(chunk({ content: 'half' }));
+      setTimeout(() => exchange.reset(), 50);
+    });
+    const answer = await ask(true);
+    const data = readData(await answer.whole());
+    expect(data.at(-2)).toContain('upstream_disconnected');
+    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1, status: 'failed' });
+  });
+});
+
+test('§6 the breaker: after three failures the backend is asked last; it comes back by one probe', async () => {
+  bad.play((exchange) => answerJson(exchange, 500, {}));
+  const before = bad.exchanges.length;
+  for (let request = 0; request < 10; request += 1) expect((await ask(true)).status).toBe(200);
+  expect(bad.exchanges.length - before).toBe(3);
+  bad.play(answerAny);
+  await new Promise((resolve) => setTimeout(resolve, 5100));
+  const probe = await ask(true);
+  await probe.whole();
+  expect(await readReceipt(probe.requestId)).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1 });
+});
+
+test('§6 under a load of 16 streams one backend dies, errs and comes back: nothing is lost', async () => {
+  const scripts: readonly Script[] = [answerAny, (exchange) => exchange.reset(), sayError, answerAny];
+  let finished = 0;
+  const work = Array.from({ length: 16 }, async () => {
+    for (let request = 0; request < 8; request += 1) {
+      bad.play(scripts[Math.min(3, Math.floor(finished / 32))] ?? answerAny);
+      const answer = await ask(true);
+      expect(answer.status).toBe(200);
+      expect(readData(await answer.whole()).at(-1)).toBe('[DONE]');
+      finished += 1;
+    }
+  });
+  await Promise.all(work);
+  expect(finished).toBe(128);
+});
