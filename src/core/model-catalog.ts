@@ -67,6 +67,9 @@ export type ResolvedModel = {
   readonly backends: Backends;
 };
 
+/** How much of an unknown name its error repeats. */
+const NAME_LENGTH_MAX = 256;
+
 const documentSchema = z.object({ version: z.literal(1), models: z.record(z.string(), z.unknown()) });
 
 /**
@@ -99,7 +102,7 @@ export function resolveModel(
   requestedModel: string,
   caller: Caller,
 ): Result<ResolvedModel, GatewayError> {
-  const notFound = err<GatewayError>({ kind: 'model_not_found', model: requestedModel });
+  const notFound = err<GatewayError>({ kind: 'model_not_found', model: requestedModel.slice(0, NAME_LENGTH_MAX) });
   const at = requestedModel.lastIndexOf('@');
   const whole = findByName(catalog, requestedModel);
   const model = whole ?? (at > 0 ? findByName(catalog, requestedModel.slice(0, at)) : undefined);

@@ -28,8 +28,9 @@ export function toChatChunks(
   const finishReason = toFinishReason(choice['finish_reason']);
   if (reasoning !== '' || Object.keys(said).length > 0) state.deltas += 1;
   const parts = [thought, said].filter((part) => Object.keys(part).length > 0);
-  const hidden = reasoning !== '' && Object.keys(thought).length === 0;
-  // Log probabilities spell their tokens out: those of reasoning that is not shown are not shown either.
+  // Log probabilities spell their tokens out. With effort none those of reasoning are not shown, nor those of tokens the
+  // engine said nothing for: they may be what it swallowed.
+  const hidden = context.request.effort === 'none' && (reasoning !== '' || Object.keys(said).length === 0);
   const logprobs = hidden ? null : (choice['logprobs'] ?? null);
   if (parts.length === 0 && (finishReason !== null || !state.roleSent || logprobs !== null)) parts.push({});
   state.finishReason = finishReason;

@@ -66,6 +66,9 @@ function toError(issue: Issue, input: unknown): GatewayError {
       );
     }
     case 'invalid_type':
+      if (isNumeric(issue.expected) && typeof value === 'number' && Math.abs(value) === Infinity) {
+        return toRangeError(issue, value < 0, 'a number that a double can hold', value);
+      }
       return invalidType(param, nameExpected(issue.expected), value);
     case 'invalid_union':
       return invalidType(param, 'one of the documented types', value);
@@ -103,14 +106,23 @@ function toBoundError(
           `Invalid '${param}': string too long. Expected at most ${bound} characters.`,
         );
   }
-  const kind = INTEGER_FIELDS.has(String(issue.path.at(-1))) ? 'integer' : 'decimal';
   const relation = below ? (issue.inclusive === false ? '>' : '>=') : issue.inclusive === false ? '<' : '<=';
+  return toRangeError(issue, below, `a value ${relation} ${bound}`, value);
+}
+
+function toRangeError({ path }: Issue, below: boolean, expected: string, value: unknown): GatewayError {
+  const param = toParamPath(path);
+  const kind = INTEGER_FIELDS.has(String(path.at(-1))) ? 'integer' : 'decimal';
   return parameterError(
     below ? `${kind}_below_min_value` : `${kind}_above_max_value`,
     param,
     `Invalid '${param}': ${kind} ${below ? 'below minimum' : 'above maximum'} value. ` +
-      `Expected a value ${relation} ${bound}, but got ${String(value)} instead.`,
+      `Expected ${expected}, but got ${String(value)} instead.`,
   );
+}
+
+function isNumeric(expected: string): boolean {
+  return expected === 'number' || expected === 'int';
 }
 
 /** A value of another type than the field's. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import type { LocalGateway } from '../../src/cli/run-locally.ts';
 import { call, type RawAnswer } from './raw-client.ts';
+import { printFigures } from './figures.ts';
 import { buildKey, poll, readData, toToken } from './scripted-gateway.ts';
 import {
   answerAny,
@@ -16,7 +17,7 @@ import {
   type ScriptedUpstream,
   startScriptedUpstream,
 } from './scripted-upstream.ts';
-import { serve } from './serve.ts';
+import { findFreePort, serve } from './serve.ts';
 
 const DEADLINE_MS = 1500;
 const headers = { authorization: `Bearer ${toToken('main')}` };
@@ -32,21 +33,22 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   good.play(answerAny);
-  const pair = (more: object): object => ({
+  // The first is so heavy that it is asked first, practically always.
+  const pair = (first: string): object => ({
     backends: [
-      // So heavy that it is asked first, practically always.
-      { binding: 'UPSTREAM_1', upstream_model: 'm', engine: 'vllm', weight: 1e9 },
+      { binding: first, upstream_model: 'm', engine: 'vllm', weight: 1e9 },
       { binding: 'UPSTREAM_2', upstream_model: 'm', engine: 'vllm', weight: 1e-9 },
     ],
-    ...more,
   });
+  const models = { pair: pair('UPSTREAM_1'), 'half-dead': pair('UPSTREAM_3') };
   gateway = await serve({
     demo: false,
     upstreams: [
       { binding: 'UPSTREAM_1', baseUrl: bad.baseUrl },
       { binding: 'UPSTREAM_2', baseUrl: good.baseUrl },
+      { binding: 'UPSTREAM_3', baseUrl: `http://127.0.0.1:${await findFreePort()}/v1` },
     ],
-    catalog: { text: JSON.stringify({ version: 1, models: { pair: pair({}) } }), origin: 'given' },
+    catalog: { text: JSON.stringify({ version: 1, models }), origin: 'given' },
     keys: { 'workspace:acme': '{}', 'key:main': JSON.stringify(buildKey('main', { limits: { rpm: 1000 } })) },
     vars: { FIRST_EVENT_DEADLINE_MS: String(DEADLINE_MS), HEADERS_DEADLINE_MS: '500', FIRST_EVENT_HOLD_MS: '5000' },
     onLog: () => undefined,
@@ -58,9 +60,9 @@ afterAll(async () => {
   await good.stop();
 });
 
-async function ask(stream: boolean, path = '/v1/chat/completions'): Promise<RawAnswer> {
+async function ask(stream: boolean, path = '/v1/chat/completions', model = 'pair'): Promise<RawAnswer> {
   const prompt = path === '/v1/completions' ? { prompt: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] };
-  return call(gateway.url + path, { headers, body: { model: 'pair', stream, ...prompt } });
+  return call(gateway.url + path, { headers, body: { model, stream, ...prompt } });
 }
 
 type Receipt = Readonly<Record<string, unknown>>;
@@ -120,11 +122,22 @@ describe('§6 failover before the first event', () => {
     expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_2', attempts: 2 });
   });
 
-  test('§6 never after 400: it would be refused elsewhere too', async () => {
-    bad.play((exchange) => answerJson(exchange, 400, { error: { message: 'no' } }));
-    const answer = await ask(true);
-    expect(answer.status).toBe(400);
-    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1, status: 'failed' });
+  test.each([true, false])('§6 a backend that refuses connections is replaced, stream %s', async (stream) => {
+    for (const path of ['/v1/chat/completions', '/v1/completions']) {
+      const answer = await ask(stream, path, 'half-dead');
+      expect(answer.status, answer.text()).toBe(200);
+      expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_2', attempts: 3 });
+    }
+  });
+
+  test.each([400, 422])('§6 never after %i: it would be refused elsewhere too', async (status) => {
+    bad.play((exchange) => answerJson(exchange, status, { error: { message: 'no' } }));
+    for (const stream of [true, false]) {
+      const answer = await ask(stream);
+      expect(answer.status).toBe(400);
+      const receipt = await readReceipt(answer.requestId);
+      expect(receipt).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1, status: 'failed' });
+    }
   });
 
   test('§6 never a second backend after the client saw an event', async () => {
@@ -152,18 +165,40 @@ test('§6 the breaker: after three failures the backend is asked last; it comes 
   expect(await readReceipt(probe.requestId)).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1 });
 });
 
-test('§6 under a load of 16 streams one backend dies, errs and comes back: nothing is lost', async () => {
-  const scripts: readonly Script[] = [answerAny, (exchange) => exchange.reset(), sayError, answerAny];
-  let finished = 0;
+const silent: Script = () => undefined;
+
+test.each([
+  ['dies', (exchange: Exchange) => exchange.reset()],
+  ['falls silent', silent],
+  ['errs in its first events', sayError],
+])('§6 under a load of 16 streams one backend %s and comes back: nothing is lost', async (name, script) => {
+  const timeline: Stream[] = [];
+  const startedMs = performance.now();
+  const before = bad.exchanges.length;
   const work = Array.from({ length: 16 }, async () => {
     for (let request = 0; request < 8; request += 1) {
-      bad.play(scripts[Math.min(3, Math.floor(finished / 32))] ?? answerAny);
+      const isFailing = timeline.length >= 32 && timeline.length < 96;
+      bad.play(isFailing ? script : answerAny);
+      const sentMs = performance.now();
       const answer = await ask(true);
       expect(answer.status).toBe(200);
       expect(readData(await answer.whole()).at(-1)).toBe('[DONE]');
-      finished += 1;
+      const endedMs = performance.now();
+      timeline.push({ atMs: Math.round(endedMs - startedMs), tookMs: Math.round(endedMs - sentMs), isFailing });
     }
   });
   await Promise.all(work);
-  expect(finished).toBe(128);
+  expect(timeline).toHaveLength(128);
+  const failed = bad.exchanges.length - before;
+  printFigures(`${name}: ${describeTimeline(timeline)}; the backend was asked ${failed} times of 128`);
 });
+
+type Stream = { readonly atMs: number; readonly tookMs: number; readonly isFailing: boolean };
+
+/** When each part of the load ended, and its slowest stream. */
+function describeTimeline(timeline: readonly Stream[]): string {
+  const parts = [timeline.slice(0, 32), timeline.slice(32, 96), timeline.slice(96)];
+  return parts
+    .map((part) => `until ${part.at(-1)?.atMs} ms, slowest ${Math.max(...part.map(({ tookMs }) => tookMs))} ms`)
+    .join(' | ');
+}

@@ -1,7 +1,9 @@
 // Forwards one request of the gateway to the inference server: four exact routes, three request headers, nothing else.
+// One more route, GET /health, is answered here.
 // Bytes and cancellation pass through: the upstream response is returned as it came, its body never read here.
 // It does not retry, parse, follow redirects or map errors; the gateway decides about all of that.
 
+import { reportHealth } from './report-health.ts';
 import { parseBridgeConfig, type BridgeConfig, type BridgeEnv } from './parse-bridge-config.ts';
 
 /** The part of `fetch` that the bridge uses; tests hand in a script. */
@@ -23,10 +25,15 @@ const forwardedHeaders = ['content-type', 'accept', 'x-request-id'];
  * from one that answers by exactly that.
  */
 export async function forwardRequest(request: Request, env: BridgeEnv, send: SendUpstream): Promise<Response> {
-  const path = upstreamPaths.get(`${request.method} ${new URL(request.url).pathname}`);
+  const route = `${request.method} ${new URL(request.url).pathname}`;
+  const path = route === 'GET /health' ? '/models' : upstreamPaths.get(route);
   if (path === undefined) return toNotFound();
   const parsed = parseBridgeConfig(env);
   if (!parsed.ok) return toErrorResponse(500, 'bridge_misconfigured', parsed.message);
+  if (route === 'GET /health') {
+    const headers = buildUpstreamHeaders(request.headers, parsed.config);
+    return Response.json(await reportHealth(parsed.config.baseUrl + path, headers, send));
+  }
   return send(parsed.config.baseUrl + path, {
     method: request.method,
     headers: buildUpstreamHeaders(request.headers, parsed.config),

@@ -209,3 +209,26 @@ describe('§6 bridge: holds the server’s base URL and secret', () => {
     expect(calls).toEqual([]);
   });
 });
+
+describe('§6 bridge: reports its engine’s health', () => {
+  const health = (): Request => new Request('http://bridge/health');
+
+  it.each([
+    ['ok', () => Response.json({ data: [{ id: 'a' }, { id: 'b', root: '/secret' }] }), 200, ['a', 'b']],
+    ['failing', () => new Response('Loading model', { status: 503 }), 503, []],
+    ['failing', () => new Response('<html>'), 200, []],
+  ] as const)('%s, by the listing alone', async (status, answer, http_status, models) => {
+    const { calls, send } = createUpstream(answer);
+    const response = await forwardRequest(health(), { ...env, API_KEY: 'k' }, send);
+    expect(await response.json()).toEqual({ status, http_status, models });
+    expect(calls.map(({ url }) => url)).toEqual(['http://10.0.0.5:8000/v1/models']);
+    expect(new Headers(calls[0]?.init.headers).get('authorization')).toBe('Bearer k');
+    expect(calls[0]?.init.redirect).toBe('manual');
+  });
+
+  it('unreachable, with no word of where', async () => {
+    const send = (): Promise<Response> => Promise.reject(new Error('connect 10.0.0.5'));
+    const text = await (await forwardRequest(health(), env, send)).text();
+    expect(JSON.parse(text)).toEqual({ status: 'unreachable', http_status: null, models: [] });
+  });
+});

@@ -4,7 +4,7 @@
 import { reset } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addKey, prepare, UNLIMITED } from '../fixtures.ts';
-import { call, type Endpoint } from './call.ts';
+import { call, callWithText, type Endpoint } from './call.ts';
 import { printFigures } from './figures.ts';
 import { ABSENT, putAt, readAt } from './field-path.ts';
 import { type Bad, type Field, FIELD_TABLE, type Good, type Preset, PROMPT } from './field-table.ts';
@@ -69,6 +69,26 @@ async function check({ endpoint, model, field, value, verdict }: Row): Promise<v
   // Of a field that goes up under another name nothing stays behind.
   if (verdict.at !== field.path) expect(readAt(sent ?? {}, field.path)).toBe(ABSENT);
 }
+
+// JSON can spell numbers that no double holds: they are out of range, not of another type.
+describe.each<[string, string, string, string?]>([
+  ['temperature', '1e400', 'decimal_above_max_value'],
+  ['top_p', '-1e400', 'decimal_below_min_value'],
+  ['presence_penalty', '-1e999', 'decimal_below_min_value'],
+  ['max_tokens', '1e400', 'integer_above_max_value'],
+  ['max_completion_tokens', '-1e400', 'integer_below_min_value'],
+  ['n', '1e400', 'integer_above_max_value'],
+  ['logit_bias', '{"5":1e400}', 'decimal_above_max_value', 'logit_bias.5'],
+  ['user', '1e400', 'invalid_type'],
+])('§3 %s: %s', (path, value, code, param = path) => {
+  it.each<[Endpoint, string]>([
+    ['chat', '"messages":[{"role":"user","content":"x"}]'],
+    ['text', '"prompt":"x"'],
+  ])(`§3 %s: ${code}`, async (endpoint, input) => {
+    const called = await callWithText(token, endpoint, `{"model":"no-preset",${input},"${path}":${value}}`);
+    expect([called.status, called.error['code'], called.error['param']]).toEqual([400, code, param]);
+  });
+});
 
 it('issue 3: the table has its rows', () => {
   printFigures(`field table: ${FIELD_TABLE.length} fields, ${ROWS.length} rows`);
