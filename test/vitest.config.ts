@@ -34,6 +34,7 @@ export default defineConfig({
               bindings: {
                 TEST_MIGRATIONS: await readD1Migrations(`${root}/src/cloudflare/migrations`),
                 TURNPIKE_LOCAL: '1',
+                ...(process.env['TURNPIKE_FIGURES'] === undefined ? {} : { TURNPIKE_FIGURES: '1' }),
               },
               ratelimits: { FAILED_KEYS: { namespace_id: '1001', simple: { limit: 5, period: 60 } } },
               workers: [

@@ -50,12 +50,17 @@ export type Model = {
   readonly revisions: Readonly<Record<string, Backends>>;
 };
 
+/** What of a model decides who may call it. */
+type Owner = Pick<Model, 'id' | 'visibility'>;
+
 /** A parsed catalog. `faulty` maps ids and aliases to what is wrong with their entry. */
 export type ModelCatalog = {
   readonly models: readonly Model[];
   readonly byName: ReadonlyMap<string, Model>;
   readonly byFoldedName: ReadonlyMap<string, Model>;
   readonly faulty: ReadonlyMap<string, string>;
+  /** The same names in lower case → whose they are: a faulty entry is as private as a sound one. */
+  readonly faultyOwners: ReadonlyMap<string, Owner>;
 };
 
 /** A model as one request named it. */
@@ -84,13 +89,13 @@ export function parseModelCatalog(text: string, bindings: ReadonlySet<string>): 
   const document = documentSchema.safeParse(json);
   if (!document.success) return err(`the catalog is unusable: ${firstIssue(document.error)}`);
   const models: Model[] = [];
-  const faulty = new Map<string, string>();
+  const faults: Faults = { faulty: new Map(), owners: new Map() };
   for (const [id, entry] of Object.entries(document.data.models)) {
     const model = parseModel(id, entry, bindings);
     if (model.ok) models.push(model.value);
-    else for (const name of [id, ...readAliases(entry)]) faulty.set(name, model.error);
+    else noteFault(faults, { id, visibility: readVisibility(entry) }, readAliases(entry), model.error);
   }
-  return ok(indexModels(models, faulty));
+  return ok(indexModels(models, faults));
 }
 
 /**
@@ -108,8 +113,9 @@ export function resolveModel(
   const model = whole ?? (at > 0 ? findByName(catalog, requestedModel.slice(0, at)) : undefined);
   const revision = whole === undefined && at > 0 ? requestedModel.slice(at + 1) : null;
   if (model === undefined) {
-    const faulty = isFaulty(catalog, requestedModel) || (at > 0 && isFaulty(catalog, requestedModel.slice(0, at)));
-    return faulty ? err({ kind: 'catalog_unavailable' }) : notFound;
+    const owner =
+      findFaulty(catalog, requestedModel) ?? (at > 0 ? findFaulty(catalog, requestedModel.slice(0, at)) : undefined);
+    return owner !== undefined && isCallable(owner, caller) ? err({ kind: 'catalog_unavailable' }) : notFound;
   }
   if (!isCallable(model, caller)) return notFound;
   const pinned = revision === null ? undefined : Object.entries(model.revisions).find(([name]) => name === revision);
@@ -122,7 +128,7 @@ export function listCallableModels(catalog: ModelCatalog, caller: Caller): reado
   return catalog.models.filter((model) => isCallable(model, caller));
 }
 
-function isCallable(model: Model, caller: Caller): boolean {
+function isCallable(model: Owner, caller: Caller): boolean {
   const visible = model.visibility === 'public' || model.visibility.includes(caller.workspaceId);
   return visible && (caller.models.includes('*') || caller.models.includes(model.id));
 }
@@ -131,9 +137,25 @@ function findByName(catalog: ModelCatalog, name: string): Model | undefined {
   return catalog.byName.get(name) ?? catalog.byFoldedName.get(name.toLowerCase());
 }
 
-function isFaulty(catalog: ModelCatalog, name: string): boolean {
-  const folded = name.toLowerCase();
-  return [...catalog.faulty.keys()].some((known) => known.toLowerCase() === folded);
+function findFaulty(catalog: ModelCatalog, name: string): Owner | undefined {
+  return catalog.faultyOwners.get(name.toLowerCase());
+}
+
+/** Faults while a document is read; owners by name in lower case. */
+type Faults = { readonly faulty: Map<string, string>; readonly owners: Map<string, Owner> };
+
+function noteFault({ faulty, owners }: Faults, owner: Owner, aliases: readonly string[], fault: string): void {
+  for (const name of [owner.id, ...aliases]) {
+    faulty.set(name, fault);
+    owners.set(name.toLowerCase(), owner);
+  }
+}
+
+/** Who may know that a faulty entry is there; what cannot be read is for nobody. */
+function readVisibility(entry: unknown): Owner['visibility'] {
+  const visibility = readObject(entry)['visibility'] ?? 'public';
+  if (Array.isArray(visibility)) return visibility.filter((workspace) => typeof workspace === 'string');
+  return visibility === 'public' ? 'public' : [];
 }
 
 /** The aliases of an entry that may be anything. */
@@ -183,7 +205,7 @@ function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): 
 }
 
 /** Names → models. A name that two models claim makes both faulty: to guess would bill the wrong one. */
-function indexModels(models: readonly Model[], faulty: Map<string, string>): ModelCatalog {
+function indexModels(models: readonly Model[], faults: Faults): ModelCatalog {
   const owners = new Map<string, Model[]>();
   for (const model of models) {
     for (const name of new Set([model.id, ...model.aliases])) owners.set(name, [...(owners.get(name) ?? []), model]);
@@ -194,7 +216,7 @@ function indexModels(models: readonly Model[], faulty: Map<string, string>): Mod
     for (const model of claimed) {
       clashing.add(model);
       const fault = `the name ${name} is claimed by ${claimed.map(({ id }) => id).join(' and ')}`;
-      for (const own of [model.id, ...model.aliases]) faulty.set(own, fault);
+      noteFault(faults, model, model.aliases, fault);
     }
   }
   const sound = models.filter((model) => !clashing.has(model));
@@ -206,7 +228,7 @@ function indexModels(models: readonly Model[], faulty: Map<string, string>): Mod
       if (!byFoldedName.has(name.toLowerCase())) byFoldedName.set(name.toLowerCase(), model);
     }
   }
-  return { models: sound, byName, byFoldedName, faulty };
+  return { models: sound, byName, byFoldedName, faulty: faults.faulty, faultyOwners: faults.owners };
 }
 
 function parseJson(text: string): unknown {

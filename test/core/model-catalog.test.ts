@@ -119,6 +119,22 @@ describe('resolveModel', () => {
 
 describe('a faulty entry', () => {
   const backends = [BACKEND];
+
+  test.each<[string, unknown, Partial<Caller>]>([
+    ['private to others', { visibility: ['umbrella'], aliases: ['alias'], backends: [] }, {}],
+    ['of a visibility that cannot be read', { visibility: 'umbrella', aliases: ['alias'], backends: [] }, {}],
+    ['not in the key’s models', { aliases: ['alias'], backends: [] }, { models: ['good'] }],
+  ])('§2 as private as a sound one: %s, 404', (_name, entry, caller) => {
+    const catalog = parse({ bad: entry });
+    for (const name of ['bad', 'BAD', 'alias', 'bad@rev'])
+      expect(resolve(catalog, name, caller)).toBe('model_not_found');
+  });
+
+  test('§2 seen by those whose it is', () => {
+    const catalog = parse({ bad: { visibility: ['acme'], aliases: ['alias'], backends: [] } });
+    for (const name of ['bad', 'alias']) expect(resolve(catalog, name)).toBe('catalog_unavailable');
+  });
+
   test.each<[string, unknown]>([
     ['no backends', {}],
     ['an empty list of backends', { backends: [] }],

@@ -113,8 +113,8 @@ describe('image parts', () => {
     ['file:', 'file:///etc/passwd', `unsupported_value ${url}`],
     ['a space before data:', ' data:image/png', `unsupported_value ${url}`],
     ['no scheme', '//example.com/a.png', `unsupported_value ${url}`],
-    ['absent', undefined, `unsupported_value ${url}`],
-    ['of a wrong type', 5, `unsupported_value ${url}`],
+    ['absent', undefined, `missing_required_parameter ${url}`],
+    ['of a wrong type', 5, `invalid_type ${url}`],
   ])('§4 only data: URLs pass: %s', (_name, value, expected) => {
     expect(verdict(image(value), ALL_CAPABILITIES)).toBe(expected);
   });

@@ -4,10 +4,8 @@
 // It does not retry, parse, follow redirects or map errors; the gateway decides about all of that.
 
 import { reportHealth } from './report-health.ts';
+import type { SendUpstream } from './send-upstream.ts';
 import { parseBridgeConfig, type BridgeConfig, type BridgeEnv } from './parse-bridge-config.ts';
-
-/** The part of `fetch` that the bridge uses; tests hand in a script. */
-export type SendUpstream = (url: string, init: RequestInit) => Promise<Response>;
 
 // The target is taken from this table and never from the client's URL, so no spelling of a path leads elsewhere.
 const upstreamPaths: ReadonlyMap<string, string> = new Map([

@@ -2,7 +2,7 @@
 // listing the bridge may call anyway; nothing of the answer but the ids is passed on.
 
 import * as z from 'zod';
-import type { SendUpstream } from './forward-request.ts';
+import type { SendUpstream } from './send-upstream.ts';
 
 /** What the bridge says of its engine. */
 export type EngineHealth = {

@@ -83,8 +83,6 @@ export function addErrorTests({ name, model, endpoint }: Document): void {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  it.todo('429: out of credit, insufficient_quota (prepaid workspaces)');
-
   it('502: the engine cannot be reached, fails or is set up wrongly; nothing of it is named', async () => {
     expectError(await ask('502', {}, { throw: true }), 502, 'upstream_unreachable');
     const failed = await ask('502', {}, { status: 500, body: 'Traceback at http://10.1.2.3:8000' });

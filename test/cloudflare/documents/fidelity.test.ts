@@ -76,12 +76,12 @@ describe.each(ENDPOINTS)('§3 no second spelling of a field on %s', (endpoint) =
   const base = `"model":"no-preset",${INPUT[endpoint]}`;
 
   it.each(names)('§3 %s twice, plainly or with escapes, is invalid_json and goes nowhere', async (name) => {
-    const inBase = base.includes(`"${name}"`);
+    const inBase = ['model', endpoint === 'chat' ? 'messages' : 'prompt'].includes(name);
     for (const other of [name, spell(name, 0), spell(name, name.length - 1)]) {
       const first = inBase ? '' : `"${name}":null,`;
       const body = `{${first}${base},"${other}":"x"}`;
       const { status, error, sent } = await callWithText(token, endpoint, body);
-      expect([status, error['code'], error['param'], sent]).toEqual([400, 'invalid_json', null, null]);
+      expect([status, error['code'], error['param'], sent === null]).toEqual([400, 'invalid_json', null, true]);
     }
   });
 
@@ -97,7 +97,9 @@ describe.each(ENDPOINTS)('§3 no second spelling of a field on %s', (endpoint) =
     '§4 %s spelled with an escape is checked all the same',
     async (name) => {
       const own = ['model', 'messages', 'prompt'].includes(name);
-      const body = own ? `{${base.replace(`"${name}"`, `"${spell(name, 1)}"`)}}` : `{${base},"${spell(name, 1)}":[[]]}`;
+      const body = own
+        ? `{${base.replace(`"${name}"`, `"${spell(name, name.length - 1)}"`)}}`
+        : `{${base},"${spell(name, name.length - 1)}":[[]]}`;
       const { status, error } = await callWithText(token, endpoint, body);
       // No field of the documents takes a list of lists.
       expect([status, error['code']]).toEqual(own ? [200, undefined] : [400, 'invalid_type']);
