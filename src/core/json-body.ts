@@ -1,6 +1,13 @@
 // A request body as text and value at once: the value is for reading, the text is what goes upstream, edited by field.
 
-import { checkJsonDepth, findDuplicateKey, type JsonPiece, readJsonPieces } from './json-edit.ts';
+import {
+  applyJsonEdits,
+  checkJsonDepth,
+  editMembers,
+  findDuplicateKey,
+  type JsonPiece,
+  readJsonPieces,
+} from './json-edit.ts';
 import { type JsonObject, parseJsonObject } from './json-read.ts';
 import { type GatewayError } from './errors.ts';
 import { err, ok, type Result } from './result.ts';
@@ -37,6 +44,18 @@ export function parseJsonBody(bytes: Uint8Array): Result<JsonBody, GatewayError>
     if (twice !== null) return refuse(`The JSON body of your request has the key '${twice.slice(0, 64)}' twice.`);
   }
   return ok({ text, bytes: bytes.byteLength, value, open: text.indexOf('{'), pieces });
+}
+
+/**
+ * A top-level object with members set or (null) removed, the others to the letter; made anew where the body has none.
+ *
+ * @returns the object as JSON text.
+ */
+export function editObjectField(body: JsonBody, key: string, changes: ReadonlyMap<string, string | null>): string {
+  const own = body.pieces.find((piece) => piece.key === key);
+  const text = own === undefined ? '' : body.text.slice(own.valueStart, own.valueEnd);
+  const source = text.startsWith('{') ? text : '{}';
+  return applyJsonEdits(source, editMembers(source, 0, readJsonPieces(source, 0), changes));
 }
 
 function decodeUtf8(bytes: Uint8Array): string | null {

@@ -1,6 +1,6 @@
 // The upstream body of a chat request: the common edits, and those of reasoning, tools, formats and messages (SPEC §4).
 
-import { type JsonBody } from '../core/json-body.ts';
+import { editObjectField, type JsonBody } from '../core/json-body.ts';
 import { applyJsonEdits, editMembers, type JsonEdit, type JsonPiece, readJsonPieces } from '../core/json-edit.ts';
 import { type Backend } from '../core/model-catalog.ts';
 import { CHAT_FIELDS } from './chat-fields.ts';
@@ -32,16 +32,10 @@ function changeReasoning(changes: FieldChanges, request: InferenceRequest): void
   const reasoning = toEngineReasoning(body.value, resolved.model, effort);
   if (reasoning.form === 'field') changes.set('reasoning_effort', JSON.stringify(reasoning.effort));
   if (reasoning.form === 'kwarg') {
-    changes.set('chat_template_kwargs', addTemplateKwarg(body, reasoning.name, String(reasoning.on)));
+    // The caller's own keys stay to the letter.
+    const kwarg = new Map([[reasoning.name, String(reasoning.on)]]);
+    changes.set('chat_template_kwargs', editObjectField(body, 'chat_template_kwargs', kwarg));
   }
-}
-
-/** The caller's chat_template_kwargs, to the letter, with one more key. */
-function addTemplateKwarg(body: JsonBody, name: string, value: string): string {
-  const own = findPiece(body.pieces, 'chat_template_kwargs');
-  const text = own === undefined ? '' : body.text.slice(own.valueStart, own.valueEnd);
-  if (!text.startsWith('{')) return `{${JSON.stringify(name)}:${value}}`;
-  return applyJsonEdits(text, editMembers(text, 0, readJsonPieces(text, 0), new Map([[name, value]])));
 }
 
 /** Roles and reasoning on messages, named as the engine reads them; null when nothing changes. */

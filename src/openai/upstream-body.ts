@@ -1,6 +1,7 @@
 // What the upstream bodies of chat and text completions have in common: the client's own text with single fields set or
 // removed (SPEC §4). What is not named leaves as it came.
 
+import { editObjectField } from '../core/json-body.ts';
 import { applyJsonEdits, editMembers } from '../core/json-edit.ts';
 import { type InferencePath, type Backend } from '../core/model-catalog.ts';
 import { type InferenceRequest } from './endpoint.ts';
@@ -56,8 +57,12 @@ function changeStream(changes: FieldChanges, request: InferenceRequest, quirks: 
   // A client that does not stream is none of the engine's business where the gateway puts the answer together.
   if (request.body.value['stream'] !== true) changes.set('stream', 'true');
   const running = request.resolved.model.runningCounts ? quirks.runningCounts : null;
-  const onEachChunk = running === 'continuous_usage_stats' ? ',"continuous_usage_stats":true' : '';
-  changes.set('stream_options', `{"include_usage":true${onEachChunk}}`);
+  const counts = running === 'continuous_usage_stats' ? 'true' : null;
+  const options = new Map([
+    ['include_usage', 'true'],
+    ['continuous_usage_stats', counts],
+  ]);
+  changes.set('stream_options', editObjectField(request.body, 'stream_options', options));
   if (running === 'timings_per_token') changes.set('timings_per_token', 'true');
 }
 

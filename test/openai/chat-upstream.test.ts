@@ -130,7 +130,7 @@ describe('stream and usage', () => {
     ['tgi', { stream_options: asked }],
     ['openai', { stream_options: asked }],
   ])('WIRE 3, §7 %s is always asked for usage, and as it runs where it can', (engine, expected) => {
-    for (const stream_options of [undefined, null, {}, { include_usage: false }, { include_usage: true, x: 1 }]) {
+    for (const stream_options of [undefined, null, {}, { include_usage: false }, { continuous_usage_stats: false }]) {
       const body = { stream: true, stream_options, timings_per_token: false };
       expect(readUpstream(body, { engine })).toEqual({ stream: true, ...expected });
     }
@@ -138,6 +138,13 @@ describe('stream and usage', () => {
       stream: true,
       stream_options: asked,
     });
+  });
+
+  test('§4 what else stream_options has goes up to the letter; running counts only where they are asked for', () => {
+    const text =
+      '{"model":"support","messages":[{"role":"user","content":"x"}],"stream":true,"stream_options":{ "x":1.0, "continuous_usage_stats":true}}';
+    const sent = toUpstream(text, { entry: { running_counts: false } });
+    expect(sent).toContain('"stream_options":{ "x":1.0,"include_usage":true}');
   });
 
   test.each([undefined, false, null])('§4 stream %s: stream_options is removed', (stream) => {
