@@ -5,6 +5,7 @@ import { type GatewayError } from '../core/errors.ts';
 import { listCallableModels, type Model, resolveModel } from '../core/model-catalog.ts';
 import { ok, type Result } from '../core/result.ts';
 import { readMaxN } from '../openai/common-rules.ts';
+import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
 import { type Ports } from './ports.ts';
 
 /** The list of callable models in OpenAI's shape. */
@@ -25,6 +26,7 @@ export async function readModel(ports: Ports, caller: Caller, id: string): Promi
 /** OpenAI's four fields, and what SPEC §2 adds to them. */
 function toModelObject(model: Model): Record<string, unknown> {
   const { capabilities } = model;
+  const endpoints = model.endpoints.filter((path) => SERVED_ENDPOINTS.some((endpoint) => endpoint.path === path));
   return {
     id: model.id,
     object: 'model',
@@ -33,7 +35,7 @@ function toModelObject(model: Model): Record<string, unknown> {
     aliases: model.aliases,
     context_length: model.contextLength,
     max_output_tokens: model.maxOutputTokens,
-    supported_endpoints: model.endpoints,
+    supported_endpoints: endpoints,
     tool_calling: {
       supported: capabilities.tools,
       required: capabilities.tool_choice_required,
@@ -42,7 +44,7 @@ function toModelObject(model: Model): Record<string, unknown> {
       strict: capabilities.strict_tools,
     },
     response_formats: Object.fromEntries(
-      model.endpoints.filter((path) => path !== '/v1/completions').map((path) => [path, capabilities.response_formats]),
+      endpoints.filter((path) => path !== '/v1/completions').map((path) => [path, capabilities.response_formats]),
     ),
     thinking_toggle:
       model.reasoning !== null && model.reasoning.control !== 'none' && model.reasoning.levels.includes('none'),

@@ -15,9 +15,8 @@ import { listModels, readModel } from '../gateway/list-models.ts';
 import { type Ports } from '../gateway/ports.ts';
 import { createReadLimiter } from '../gateway/read-limiter.ts';
 import { readReceipt } from '../gateway/read-receipt.ts';
-import { chatCompletions } from '../openai/chat-completions.ts';
 import { type Endpoint } from '../openai/endpoint.ts';
-import { textCompletions } from '../openai/text-completions.ts';
+import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
 import { buildCorsHeaders, buildPreflightHeaders } from './cors.ts';
 import { discardBody } from './discard-body.ts';
 import { readRequestBody } from './read-request-body.ts';
@@ -25,8 +24,6 @@ import { readRequestBody } from './read-request-body.ts';
 type Env = { Variables: { requestId: string; receivedAtMs: number } };
 type App = Hono<Env>;
 type Read = (caller: Caller, context: Context<Env>) => Promise<Result<unknown, GatewayError>>;
-
-const ENDPOINTS: readonly Endpoint[] = [chatCompletions, textCompletions];
 
 /** The gateway as an HTTP application. */
 export function createApp(ports: Ports): App {
@@ -43,7 +40,7 @@ export function createApp(ports: Ports): App {
     context.res.headers.set('x-request-id', requestId);
   });
   const isolate = createIsolate(ports);
-  for (const endpoint of ENDPOINTS) addInference(app, ports, isolate, endpoint);
+  for (const endpoint of SERVED_ENDPOINTS) addInference(app, ports, isolate, endpoint);
   addReads(app, ports);
   addRoute(app, ports, 'GET', '/health', (context) => context.json({ status: 'ok' }));
   app.notFound((context) => {

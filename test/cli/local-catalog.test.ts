@@ -32,10 +32,11 @@ describe('§11 npm start: the generated catalog', () => {
       'turnpike-demo': {
         owned_by: 'turnpike-demo (no GPU, a seeded text generator)',
         aliases: ['demo'],
-        endpoints: ['/v1/chat/completions'],
+        endpoints: ['/v1/chat/completions', '/v1/completions'],
         context_length: 8192,
         max_output_tokens: 2048,
-        capabilities: { tools: false, response_formats: ['text'] },
+        capabilities: { tools: true, logprobs: true, echo: true, images: false },
+        reasoning: { control: 'chat_template_kwargs' },
         pricing: { input: '0.15', cached_input: '0.075', output: '0.60' },
         backends: [{ binding: 'DEMO', upstream_model: 'turnpike-demo', engine: 'vllm' }],
       },
@@ -59,6 +60,8 @@ describe('§11 npm start: the generated catalog', () => {
         response_formats: ['text', 'json_object', 'json_schema'],
         logprobs: true,
         images: false,
+        echo: true,
+        suffix: true,
       },
       backends: [{ binding: 'UPSTREAM_1', upstream_model: 'Qwen/Qwen3-8B', engine: 'vllm' }],
     });

@@ -1,7 +1,9 @@
 // The chat shapes that go out, as vLLM writes them: stream chunks, the JSON answer, usage.
 // Pure builders: they are told ids, time and counts and decide nothing about the text.
 
+import type { CollectedChoice } from './collect-choice.ts';
 import type { ChoiceStep, Finish } from './decode.ts';
+import { inventLogprob } from './invent-logprobs.ts';
 
 /** What is the same on every chunk of one answer. */
 export interface AnswerHead {
@@ -14,21 +16,16 @@ export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
+  readonly completion_tokens_details?: { readonly reasoning_tokens: number };
 }
 
-/** One finished choice of a JSON answer. */
-export interface FinishedChoice {
-  readonly text: string;
-  readonly tokens: number;
-  readonly finish: Finish;
-}
-
-/** Usage in OpenAI's names. */
-export function buildUsage(promptTokens: number, completionTokens: number): Usage {
+/** Usage in OpenAI's names; reasoning is told where there was any. */
+export function buildUsage(promptTokens: number, completionTokens: number, reasoningTokens = 0): Usage {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
+    ...(reasoningTokens > 0 ? { completion_tokens_details: { reasoning_tokens: reasoningTokens } } : {}),
   };
 }
 
@@ -37,9 +34,28 @@ export function buildRoleChunk(head: AnswerHead, index: number, usage: Usage | n
   return buildChunk(head, { index, delta: { role: 'assistant', content: '' }, ...unfinished }, usage);
 }
 
-/** The chunk that carries a step's text. */
-export function buildTextChunk(head: AnswerHead, step: ChoiceStep, usage: Usage | null): object {
-  return buildChunk(head, { index: step.index, delta: { content: step.text }, ...unfinished }, usage);
+/** The chunk that carries a step: text, reasoning, or a piece of a tool call. */
+export function buildTextChunk(
+  head: AnswerHead,
+  step: ChoiceStep,
+  topLogprobs: number | null,
+  usage: Usage | null,
+): object {
+  const listed = topLogprobs !== null && step.lane.kind === 'content' && step.token !== '';
+  const logprobs = listed ? { content: [inventLogprob(step.token, topLogprobs)] } : null;
+  return buildChunk(head, { index: step.index, delta: toDelta(head, step), ...unfinished, logprobs }, usage);
+}
+
+function toDelta(head: AnswerHead, { lane, text, index }: ChoiceStep): object {
+  if (lane.kind === 'content') return { content: text };
+  if (lane.kind === 'reasoning') return { reasoning: text };
+  if (lane.opens === null) return { tool_calls: [{ index: lane.index, function: { arguments: text } }] };
+  const id = toCallId(head, index, lane.index);
+  return { tool_calls: [{ index: lane.index, id, type: 'function', function: { name: lane.opens, arguments: '' } }] };
+}
+
+function toCallId(head: AnswerHead, choiceIndex: number, callIndex: number): string {
+  return `call_${head.id.replace(/^chatcmpl-/, '')}_${choiceIndex}_${callIndex}`;
 }
 
 /** The last chunk of a choice: no text, the reason of its end. */
@@ -53,19 +69,38 @@ export function buildUsageChunk(head: AnswerHead, usage: Usage): object {
 }
 
 /** The JSON answer. */
-export function buildChatAnswer(head: AnswerHead, choices: readonly FinishedChoice[], promptTokens: number): object {
+export function buildChatAnswer(head: AnswerHead, choices: readonly CollectedChoice[], promptTokens: number): object {
   const completionTokens = choices.reduce((sum, choice) => sum + choice.tokens, 0);
+  const reasoningTokens = choices.reduce((sum, choice) => sum + choice.reasoningTokens, 0);
   return {
     id: head.id,
     object: 'chat.completion',
     created: head.created,
     model: head.model,
-    choices: choices.map(({ text, finish }, index) => ({
+    choices: choices.map((choice, index) => ({
       index,
-      message: { role: 'assistant', content: text },
-      ...toFinishFields(finish),
+      message: toMessage(head, choice, index),
+      ...toFinishFields(choice.finish),
+      logprobs: choice.logprobs.length > 0 ? { content: choice.logprobs } : null,
     })),
-    usage: buildUsage(promptTokens, completionTokens),
+    usage: buildUsage(promptTokens, completionTokens, reasoningTokens),
+  };
+}
+
+function toMessage(head: AnswerHead, { text, reasoning, calls }: CollectedChoice, choiceIndex: number): object {
+  return {
+    role: 'assistant',
+    content: calls.length > 0 ? null : text,
+    ...(reasoning === '' ? {} : { reasoning }),
+    ...(calls.length === 0
+      ? {}
+      : {
+          tool_calls: calls.map((call, index) => ({
+            id: toCallId(head, choiceIndex, index),
+            type: 'function',
+            function: call,
+          })),
+        }),
   };
 }
 

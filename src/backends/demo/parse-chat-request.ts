@@ -23,10 +23,35 @@ const chatRequestSchema = z.looseObject({
   // Not z.int(): that one refuses what is beyond 2^53, and a seed may be of any size.
   seed: z.number().refine(Number.isInteger, 'Must be an integer').nullish(),
   ignore_eos: z.boolean().nullish(),
+  tools: z
+    .array(z.looseObject({ function: z.looseObject({ name: z.string(), parameters: z.looseObject({}).nullish() }) }))
+    .nullish(),
+  tool_choice: z
+    .union([z.enum(['none', 'auto', 'required']), z.looseObject({ function: z.looseObject({ name: z.string() }) })])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  response_format: z
+    .looseObject({ type: z.string(), json_schema: z.looseObject({ schema: z.unknown() }).nullish() })
+    .nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
+  chat_template_kwargs: z.looseObject({ enable_thinking: z.unknown() }).nullish(),
 });
 
 type ChatBody = z.infer<typeof chatRequestSchema>;
 type ChatMessage = ChatBody['messages'][number];
+
+/** A tool as far as the engine reads it. */
+export interface DemoTool {
+  readonly name: string;
+  readonly parameters: unknown;
+}
+
+/** What the text must be. */
+export type TextFormat =
+  | { readonly type: 'text' }
+  | { readonly type: 'json_object' }
+  | { readonly type: 'json_schema'; readonly schema: unknown };
 
 /** A chat request as the engine works with it; `maxTokens` is null when the caller named no limit. */
 export interface ChatRequest {
@@ -41,11 +66,25 @@ export interface ChatRequest {
   readonly choices: number;
   readonly seed: number | null;
   readonly ignoreEos: boolean;
+  readonly tools: readonly DemoTool[];
+  readonly toolChoice: 'none' | 'auto' | 'required' | { readonly name: string };
+  readonly parallelToolCalls: boolean;
+  readonly format: TextFormat;
+  /** How many likely tokens to list with each; null for no log probabilities. */
+  readonly topLogprobs: number | null;
+  readonly thinking: boolean;
+  readonly lastRole: string;
+  readonly lastText: string;
 }
 
-export type ChatRequestResult =
-  | { readonly ok: true; readonly request: ChatRequest }
-  | { readonly ok: false; readonly message: string; readonly param: string | null };
+/** What the engine cannot read. */
+export interface ParseFault {
+  readonly ok: false;
+  readonly message: string;
+  readonly param: string | null;
+}
+
+export type ChatRequestResult = { readonly ok: true; readonly request: ChatRequest } | ParseFault;
 
 /** Parses the text of a body. */
 export function parseChatRequest(text: string): ChatRequestResult {
@@ -78,7 +117,23 @@ function toChatRequest(body: ChatBody): ChatRequest {
     choices: body.n ?? 1,
     seed: body.seed ?? null,
     ignoreEos: body.ignore_eos === true,
+    tools: (body.tools ?? []).map(({ function: { name, parameters } }) => ({ name, parameters })),
+    toolChoice:
+      typeof body.tool_choice === 'object' && body.tool_choice !== null
+        ? { name: body.tool_choice.function.name }
+        : (body.tool_choice ?? 'auto'),
+    parallelToolCalls: body.parallel_tool_calls !== false,
+    format: toFormat(body.response_format),
+    topLogprobs: body.logprobs === true ? (body.top_logprobs ?? 0) : null,
+    thinking: body.chat_template_kwargs?.enable_thinking === true,
+    lastRole: body.messages.at(-1)?.role ?? 'user',
+    lastText: readText(body.messages.at(-1)),
   };
+}
+
+function toFormat(format: ChatBody['response_format']): TextFormat {
+  if (format?.type === 'json_schema') return { type: 'json_schema', schema: format.json_schema?.schema };
+  return format?.type === 'json_object' ? { type: 'json_object' } : { type: 'text' };
 }
 
 /** The engine's chat template: what prompt_tokens counts and what the default seed comes from. */

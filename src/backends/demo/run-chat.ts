@@ -10,12 +10,12 @@ import {
   buildUsage,
   buildUsageChunk,
   type AnswerHead,
-  type FinishedChoice,
 } from './chat-wire.ts';
+import { addStep, createChoice, isOpening } from './collect-choice.ts';
 import { decodeChoices, type ChoiceStep } from './decode.ts';
 import type { ChatRequest } from './parse-chat-request.ts';
 import { tokenize } from './tokenize.ts';
-import { writeProse } from './write-prose.ts';
+import { planAnswer } from './plan-answer.ts';
 
 /** Resolves when the next token is due, rejects after an abort. */
 export type NextTurn = () => Promise<void>;
@@ -31,6 +31,7 @@ export async function* streamChat(
 ): AsyncGenerator<string, void> {
   const promptTokens = tokenize(request.prompt).length;
   const counts = Array.from({ length: request.choices }, () => 0);
+  let reasoningTokens = 0;
   // vLLM's running count is that of the chunk's own choice, not the sum over choices.
   const running = (tokens: number) => (request.continuousUsage ? buildUsage(promptTokens, tokens) : null);
   for (const index of counts.keys()) yield toEvent(buildRoleChunk(head, index, running(0)));
@@ -38,35 +39,34 @@ export async function* streamChat(
     await turn();
     for (const step of steps) {
       counts[step.index] = step.tokens;
-      if (step.text !== '') yield toEvent(buildTextChunk(head, step, running(step.tokens)));
+      if (step.lane.kind === 'reasoning') reasoningTokens += 1;
+      if (step.text !== '' || isOpening(step)) {
+        yield toEvent(buildTextChunk(head, step, request.topLogprobs, running(step.tokens)));
+      }
       if (step.finish) yield toEvent(buildFinishChunk(head, step.index, step.finish, running(step.tokens)));
     }
   }
   const completionTokens = counts.reduce((sum, count) => sum + count, 0);
-  if (request.includeUsage) yield toEvent(buildUsageChunk(head, buildUsage(promptTokens, completionTokens)));
+  if (request.includeUsage)
+    yield toEvent(buildUsageChunk(head, buildUsage(promptTokens, completionTokens, reasoningTokens)));
   yield 'data: [DONE]\n\n';
 }
 
 /** Generates the whole answer, taking as long as a stream of it would. */
 export async function completeChat(request: ChatRequest, head: AnswerHead, turn: NextTurn): Promise<object> {
-  const texts = Array.from({ length: request.choices }, () => '');
-  const finished: FinishedChoice[] = [];
+  const choices = Array.from({ length: request.choices }, createChoice);
   for (const steps of startDecoding(request)) {
     await turn();
     for (const step of steps) {
-      const text = (texts[step.index] ?? '') + step.text;
-      texts[step.index] = text;
-      if (step.finish) finished[step.index] = { text, tokens: step.tokens, finish: step.finish };
+      const choice = choices[step.index];
+      if (choice !== undefined) addStep(choice, step, request.topLogprobs);
     }
   }
-  return buildChatAnswer(head, finished, tokenize(request.prompt).length);
+  return buildChatAnswer(head, choices, tokenize(request.prompt).length);
 }
 
 function startDecoding(request: ChatRequest): Iterable<readonly ChoiceStep[]> {
-  const { prompt, question, seed, ignoreEos: endless } = request;
-  const sources = Array.from({ length: request.choices }, (_, choiceIndex) =>
-    writeProse({ prompt, question, seed, choiceIndex, endless }),
-  );
+  const sources = Array.from({ length: request.choices }, (_, choiceIndex) => planAnswer(request, choiceIndex));
   const maxTokens = Math.min(request.maxTokens ?? outputTokensMax, outputTokensMax);
   return decodeChoices(sources, { maxTokens, stops: request.stops });
 }

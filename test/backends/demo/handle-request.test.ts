@@ -312,7 +312,7 @@ describe('§6 demo: models, other paths, bad requests', () => {
   it.each([
     ['GET', '/'],
     ['GET', '/v1/chat/completions'],
-    ['POST', '/v1/completions'],
+    ['POST', '/v1/responses'],
     ['POST', '/v1/models'],
     ['POST', '/v1/chat/completions/'],
     ['GET', '/v1/models/turnpike-demo'],
