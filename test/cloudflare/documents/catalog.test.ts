@@ -192,6 +192,7 @@ describe('§2 the shape of /v1/models', () => {
       max_output_tokens: null,
       supported_endpoints: ['/v1/chat/completions', '/v1/completions'],
       tool_calling: { supported: false, required: false, named: false, parallel: false, strict: false },
+      response_formats: { '/v1/chat/completions': ['text'] },
       thinking_toggle: false,
       reasoning_levels: [],
       images: false,
