@@ -48,7 +48,7 @@ function toModelObject(model: Model): Record<string, unknown> {
     ),
     thinking_toggle:
       model.reasoning !== null && model.reasoning.control !== 'none' && model.reasoning.levels.includes('none'),
-    reasoning_levels: model.reasoning?.levels ?? [],
+    reasoning_levels: model.reasoning === null || model.reasoning.control === 'none' ? [] : model.reasoning.levels,
     images: capabilities.images,
     max_n: readMaxN(model),
     revisions: Object.keys(model.revisions),

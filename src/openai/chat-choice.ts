@@ -6,12 +6,15 @@ import { mintCallId, toReasoningFields } from './chat-delta.ts';
 import { type CompletionShape } from './completion-shape.ts';
 import { type AnswerContext } from './endpoint.ts';
 import { toFinishReason } from './finish-reason.ts';
+import { spellNothingElse } from './shown-logprobs.ts';
 
 /** An engine's whole choice. */
 export const toChatChoice: CompletionShape['toChoice'] = (choice, index, context: AnswerContext) => {
   const message = readObject(choice['message']);
   const reasoning = readText(message['reasoning']) || readText(message['reasoning_content']);
   const calls = toToolCalls(message['tool_calls'], index, context.requestId);
+  const said = readText(message['content']) || readText(message['refusal']);
+  const shown = context.request.effort !== 'none' || (reasoning === '' && spellNothingElse(choice['logprobs'], said));
   return {
     index,
     message: {
@@ -21,8 +24,7 @@ export const toChatChoice: CompletionShape['toChoice'] = (choice, index, context
       ...(reasoning === '' ? {} : toReasoningFields(reasoning, context)),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     },
-    // Log probabilities spell their tokens out: with reasoning hidden they could show it.
-    logprobs: reasoning !== '' && context.request.effort === 'none' ? null : (choice['logprobs'] ?? null),
+    logprobs: shown ? (choice['logprobs'] ?? null) : null,
     finish_reason: toFinishReason(choice['finish_reason']) ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
   };
 };

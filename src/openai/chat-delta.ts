@@ -5,6 +5,7 @@ import { type JsonObject, readObject, readText } from '../core/json-read.ts';
 import { type ChoiceState, type OutChoice } from './completion-shape.ts';
 import { type AnswerContext, type FinishReason } from './endpoint.ts';
 import { toFinishReason } from './finish-reason.ts';
+import { spellNothingElse } from './shown-logprobs.ts';
 
 /**
  * Translates an engine's choice into the chunks it becomes: none when it says nothing, two when reasoning and content
@@ -19,19 +20,25 @@ export function toChatChunks(
   if (state.finishReason !== null) return [];
   const delta = readObject(choice['delta']);
   const reasoning = readText(delta['reasoning']) || readText(delta['reasoning_content']);
+  const content = readText(delta['content']);
+  const refusal = readText(delta['refusal']);
   const said = {
-    ...readPart('content', readText(delta['content'])),
-    ...readPart('refusal', readText(delta['refusal'])),
+    ...readPart('content', content),
+    ...readPart('refusal', refusal),
     ...readToolCalls(delta['tool_calls'], index, state, context.requestId),
   };
   const thought = reasoning === '' ? {} : toReasoningFields(reasoning, context);
   const finishReason = toFinishReason(choice['finish_reason']);
   if (reasoning !== '' || Object.keys(said).length > 0) state.deltas += 1;
   const parts = [thought, said].filter((part) => Object.keys(part).length > 0);
-  // Log probabilities spell their tokens out. With effort none those of reasoning are not shown, nor those of tokens the
-  // engine said nothing for: they may be what it swallowed.
-  const hidden = context.request.effort === 'none' && (reasoning !== '' || Object.keys(said).length === 0);
-  const logprobs = hidden ? null : (choice['logprobs'] ?? null);
+  // With effort none log probabilities of reasoning are not shown, nor those of tokens the engine said nothing for: they
+  // may be what it swallowed, up to the delta in which the answer begins.
+  const begun = state.textLength > 0;
+  state.textLength += content.length + refusal.length;
+  const isPlain = (): boolean =>
+    begun ? Object.keys(said).length > 0 : spellNothingElse(choice['logprobs'], content || refusal);
+  const shown = context.request.effort !== 'none' || (reasoning === '' && isPlain());
+  const logprobs = shown ? (choice['logprobs'] ?? null) : null;
   if (parts.length === 0 && (finishReason !== null || !state.roleSent || logprobs !== null)) parts.push({});
   state.finishReason = finishReason;
   return parts.map((part, at) => {

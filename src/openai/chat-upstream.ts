@@ -7,12 +7,14 @@ import { CHAT_FIELDS } from './chat-fields.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { ENGINE_QUIRKS, type EngineQuirks } from './engine-quirks.ts';
 import { toEngineReasoning } from './reasoning.ts';
-import { applyFieldChanges, buildCommonChanges, type FieldChanges } from './upstream-body.ts';
+import { applyFieldChanges, buildCommonChanges, type FieldChanges, removeOtherSpellings } from './upstream-body.ts';
 
 /** Optional members one level down: null means absent there too. A message's content is not among them. */
 const OPTIONAL_IN_MESSAGE = ['name', 'tool_calls', 'tool_call_id', 'reasoning', 'reasoning_content'];
+const IN_MESSAGE = new Set(['role', 'content', ...OPTIONAL_IN_MESSAGE]);
 const OPTIONAL_IN_FUNCTION = new Set(['description', 'parameters', 'strict']);
-const OPTIONAL_IN_FORMAT = new Set(['json_schema', 'schema', 'strict']);
+const OPTIONAL_IN_FORMAT = new Set(['json_schema']);
+const OPTIONAL_IN_SCHEMA = new Set(['schema', 'strict']);
 
 /** The upstream body of a chat request for one backend. */
 export function toChatUpstreamBody(request: InferenceRequest, backend: Backend): string {
@@ -41,7 +43,10 @@ function changeReasoning(changes: FieldChanges, request: InferenceRequest): void
 /** Roles and reasoning on messages, named as the engine reads them; null when nothing changes. */
 function editMessages(body: JsonBody, backend: Backend, quirks: EngineQuirks): string | null {
   return editItems(body, 'messages', (message, text, at) => {
-    const changes = readMessageChanges(message, backend, quirks);
+    const changes = readMessageChanges(message, backend, quirks, (name) => {
+      const piece = readJsonPieces(text, at).findLast(({ key }) => key === name);
+      return piece === undefined ? null : text.slice(piece.valueStart, piece.valueEnd);
+    });
     return changes === null ? [] : editMembers(text, at, readJsonPieces(text, at), changes);
   });
 }
@@ -79,7 +84,7 @@ function changeFormat(changes: FieldChanges, { body, resolved }: InferenceReques
   const inner =
     schema === undefined
       ? []
-      : removeMembers(text, schema.valueStart, (member) => isNull(text, member, OPTIONAL_IN_FORMAT));
+      : removeMembers(text, schema.valueStart, (member) => isNull(text, member, OPTIONAL_IN_SCHEMA));
   const edits = [...outer, ...inner];
   if (edits.length > 0) changes.set('response_format', applyJsonEdits(text, edits));
 }
@@ -107,17 +112,25 @@ function editItems(body: JsonBody, key: string, edit: EditItem): string | null {
   return edits.length === 0 ? null : applyJsonEdits(text, edits);
 }
 
-function readMessageChanges(message: unknown, backend: Backend, quirks: EngineQuirks): FieldChanges | null {
+/** @param readText The text of a member as it was spelled. */
+function readMessageChanges(
+  message: unknown,
+  backend: Backend,
+  quirks: EngineQuirks,
+  readText: (name: string) => string | null,
+): FieldChanges | null {
   if (typeof message !== 'object' || message === null || !('role' in message)) return null;
   const changes: FieldChanges = new Map();
   for (const name of OPTIONAL_IN_MESSAGE) if (Reflect.get(message, name) === null) changes.set(name, null);
+  removeOtherSpellings(changes, message, quirks, (name) => IN_MESSAGE.has(name));
   if (message.role === 'developer' && backend.developer_role === 'system') changes.set('role', '"system"');
   if (message.role === 'assistant' && quirks.reasoningIn !== null) {
     const spare = quirks.reasoningIn === 'reasoning' ? 'reasoning_content' : 'reasoning';
-    const wanted: unknown = Reflect.get(message, quirks.reasoningIn) ?? Reflect.get(message, spare);
     if (Reflect.has(message, spare)) {
       changes.set(spare, null);
-      if (typeof wanted === 'string') changes.set(quirks.reasoningIn, JSON.stringify(wanted));
+      const own: unknown = Reflect.get(message, quirks.reasoningIn) ?? null;
+      const moves = own === null && typeof Reflect.get(message, spare) === 'string';
+      if (moves) changes.set(quirks.reasoningIn, readText(spare));
     }
   }
   return changes.size === 0 ? null : changes;

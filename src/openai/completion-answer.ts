@@ -3,7 +3,7 @@
 import { type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { toCompletionUsage } from '../core/usage.ts';
-import { buildCompletionHead, type CompletionShape, type OutChoice, readTellingReason } from './completion-shape.ts';
+import { buildCompletionHead, type CompletionShape, readTellingReason } from './completion-shape.ts';
 import { type AnswerContext, type JsonAnswer, type UpstreamFault } from './endpoint.ts';
 import { countUtf8Bytes } from './estimate-prompt.ts';
 import { createUsageMeter } from './usage-meter.ts';
@@ -27,7 +27,7 @@ export function toCompletionAnswer(
   });
   const meter = createUsageMeter(context);
   meter.read(answer, true);
-  const { usage, source, reported } = meter.total(estimateOutput(choices));
+  const { usage, source, reported } = meter.total(estimateOutput(list));
   const head = buildCompletionHead(context, shape, shape.answerObject, answer);
   const body = { ...head, choices, usage: toCompletionUsage(usage, reported, source !== 'engine') };
   return ok({
@@ -43,13 +43,28 @@ export function toCompletionAnswer(
   });
 }
 
-/** Output tokens of an answer whose engine counted none: four bytes of UTF-8 each, at least one. */
-function estimateOutput(choices: readonly OutChoice[]): number {
-  const texts = choices.map((choice) => {
-    const message: JsonObject = readObject(choice['message']);
-    return JSON.stringify([choice['text'], message['content'], message['reasoning'], message['tool_calls']]);
-  });
-  return Math.max(1, Math.ceil(texts.reduce((bytes, text) => bytes + countUtf8Bytes(text), 0) / 4));
+/**
+ * Output tokens of an answer whose engine counted none: four bytes of UTF-8 each, at least one. Made of the engine's own
+ * choices: reasoning was generated whether it is shown or not.
+ */
+function estimateOutput(choices: readonly unknown[]): number {
+  const bytes = choices.flatMap((item) => readTexts(readObject(item))).map(countUtf8Bytes);
+  return Math.max(1, Math.ceil(bytes.reduce((sum, size) => sum + size, 0) / 4));
+}
+
+function readTexts(choice: JsonObject): readonly string[] {
+  const message = readObject(choice['message']);
+  const calls: unknown = message['tool_calls'];
+  return [
+    readText(choice['text']),
+    readText(message['content']),
+    readText(message['refusal']),
+    readText(message['reasoning']) || readText(message['reasoning_content']),
+    ...(Array.isArray(calls) ? calls : []).flatMap((call: unknown) => {
+      const { name, arguments: args } = readObject(readObject(call)['function']);
+      return [readText(name), typeof args === 'string' ? args : JSON.stringify(args ?? '')];
+    }),
+  ];
 }
 
 function garbage(text: string): UpstreamFault {

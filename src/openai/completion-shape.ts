@@ -14,7 +14,7 @@ export type ChoiceState = {
   toolCalls: number;
   /** The engine's id of the latest tool call. */
   toolCallId: string;
-  /** Characters of text delivered, for engines whose log probabilities lack offsets. */
+  /** Characters of text delivered: for log probabilities without offsets, and to know that the answer has begun. */
   textLength: number;
 };
 

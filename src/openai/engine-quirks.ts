@@ -22,6 +22,8 @@ export type EngineQuirks = {
   readonly countsPerTask: boolean;
   /** The engine makes one choice whatever `n` says. */
   readonly singleChoice: boolean;
+  /** Names of members match in any case (Go): `Model` is a second `model` there. Nothing assumed means that it may. */
+  readonly foldsNames: boolean;
   /** The engine's completion ids are empty or come again, so the gateway gives its own. */
   readonly repeatsIds: boolean;
 };
@@ -34,6 +36,7 @@ const NOTHING_ASSUMED: EngineQuirks = {
   stopIsList: false,
   countsPerTask: false,
   singleChoice: false,
+  foldsNames: false,
   repeatsIds: false,
 };
 
@@ -63,10 +66,11 @@ export const ENGINE_QUIRKS: Readonly<Record<Engine, EngineQuirks>> = {
     reasoningIn: 'reasoning',
     truncatesSilently: true,
     singleChoice: true,
+    foldsNames: true,
     repeatsIds: true,
   },
   tgi: { ...NOTHING_ASSUMED, stopIsList: true, singleChoice: true, repeatsIds: true },
-  openai: NOTHING_ASSUMED,
+  openai: { ...NOTHING_ASSUMED, foldsNames: true },
 };
 
 /**

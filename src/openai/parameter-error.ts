@@ -31,11 +31,15 @@ export function unsupportedParameter(param: string): GatewayError {
   return parameterError('unsupported_parameter', param, message);
 }
 
+/** How much of a name that the client chose a path repeats. */
+const NAME_LENGTH_MAX = 64;
+
 /** `messages[0].role`, as OpenAI writes a path. */
 export function toParamPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`;
-    return text === '' ? String(part) : `${text}.${String(part)}`;
+    const name = String(part).slice(0, NAME_LENGTH_MAX);
+    return text === '' ? name : `${text}.${name}`;
   }, '');
 }
 

@@ -3,6 +3,7 @@
 
 import { editObjectField } from '../core/json-body.ts';
 import { applyJsonEdits, editMembers } from '../core/json-edit.ts';
+import { readObject } from '../core/json-read.ts';
 import { type InferencePath, type Backend } from '../core/model-catalog.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { ENGINE_QUIRKS, type EngineQuirks, GATEWAY_OWNED_FIELDS } from './engine-quirks.ts';
@@ -30,12 +31,35 @@ export function buildCommonChanges(
     const dropped = drop && !known.has(key);
     if (body.value[key] === null || GATEWAY_OWNED_FIELDS.has(key) || dropped) changes.set(key, null);
   }
+  removeOtherSpellings(changes, body.value, quirks, (name) => known.has(name) || GATEWAY_OWNED_FIELDS.has(name));
   changes.set('model', JSON.stringify(backend.upstream_model));
   changeStream(changes, request, quirks);
   changeLimit(changes, request, quirks, path);
   changeStop(changes, request, quirks);
   changeSampling(changes, request);
   return changes;
+}
+
+/**
+ * Removes members that an engine without regard to case would read as one the gateway has checked: what was checked is
+ * what counts.
+ */
+export function removeOtherSpellings(
+  changes: FieldChanges,
+  members: object,
+  quirks: EngineQuirks,
+  isKnown: (name: string) => boolean,
+): void {
+  if (!quirks.foldsNames) return;
+  for (const key of Object.keys(members)) {
+    const folded = foldName(key);
+    if (folded !== key && isKnown(folded)) changes.set(key, null);
+  }
+}
+
+/** A name without regard to case. Up and down again: ſ and the Kelvin sign fold to s and k, as they do for Go. */
+function foldName(name: string): string {
+  return name.toUpperCase().toLowerCase();
 }
 
 /** The client's text with the changes made. */
@@ -45,7 +69,7 @@ export function applyFieldChanges({ body }: InferenceRequest, changes: FieldChan
 
 /** The gateway-owned fields a request carries, for the log. */
 export function listOwnedFields({ body }: InferenceRequest): readonly string[] {
-  return body.pieces.map(({ key }) => key).filter((key) => GATEWAY_OWNED_FIELDS.has(key));
+  return body.pieces.map(({ key }) => key).filter((key) => GATEWAY_OWNED_FIELDS.has(foldName(key)));
 }
 
 /** Usage is always asked for, and on each chunk where the engine can; what the client did not ask for is removed later. */
@@ -58,10 +82,11 @@ function changeStream(changes: FieldChanges, request: InferenceRequest, quirks: 
   if (request.body.value['stream'] !== true) changes.set('stream', 'true');
   const running = request.resolved.model.runningCounts ? quirks.runningCounts : null;
   const counts = running === 'continuous_usage_stats' ? 'true' : null;
-  const options = new Map([
+  const options: FieldChanges = new Map([
     ['include_usage', 'true'],
     ['continuous_usage_stats', counts],
   ]);
+  removeOtherSpellings(options, readObject(request.body.value['stream_options']), quirks, (name) => options.has(name));
   changes.set('stream_options', editObjectField(request.body, 'stream_options', options));
   if (running === 'timings_per_token') changes.set('timings_per_token', 'true');
 }

@@ -150,6 +150,11 @@ const REFERENCE_MODELS = {
   'field-reasoning': { ...able, reasoning: toggle, policy: { reasoning_field: 'reasoning' } },
   'field-reasoning-content': { ...able, reasoning: toggle, policy: { reasoning_field: 'reasoning_content' } },
   'few-levels': { ...able, reasoning: { control: 'reasoning_effort', levels: ['low', 'high'] } },
+  'thinking-assembled': { ...able, preset: 'springboards', reasoning: toggle, upstream_stream: true },
+  'tools-alone': { capabilities: { tools: true, response_formats: ['text', 'json_object'] }, backends: [backend] },
+  'developer-passes': { backends: [{ ...backend, developer_role: 'pass' }] },
+  'ollama-served': { ...able, policy: { max_n: 8 }, backends: [{ ...backend, engine: 'ollama' }] },
+  'openai-served': { ...able, backends: [{ ...backend, engine: 'openai' }] },
   'org/Model-7B': { ...able, aliases: ['org/alias/of it', 'model-7b-2026-11-30'] },
   'name with spaces': { backends: [backend] },
   'at@home': {

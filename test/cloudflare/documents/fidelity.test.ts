@@ -66,6 +66,56 @@ describe.each(ENDPOINTS)('§4 what is not edited arrives as it was sent: %s', (e
   );
 });
 
+describe('§4 where something inside a field is edited, the rest of the field stays to the letter', () => {
+  const send = async (members: string, model = 'no-preset'): Promise<string> => {
+    const body = `{"model":"${model}","max_tokens":1,${members}}`;
+    const { sentText } = await callWithText(token, 'chat', body);
+    return sentText?.replace('{"model":"engine-model","max_tokens":1,', '').slice(0, -1) ?? '';
+  };
+  const MESSAGES = '"messages":[{"role":"user","content":"x"}]';
+
+  it.each([
+    [
+      'a developer',
+      '"messages" : [ { "content":"\\u00e9 \\/" , "role" : "dev\\u0065loper","x":1.0 } , {"role":"user","content":"\\/"} ]',
+      '"messages" : [ { "content":"\\u00e9 \\/" , "role" : "system","x":1.0 } , {"role":"user","content":"\\/"} ]',
+    ],
+    [
+      'nulls in a message',
+      '"messages":[{"role":"user" ,"name":null, "content":"\\/","tool_calls" : null,"x":null,"y":1E2}]',
+      '"messages":[{"role":"user" , "content":"\\/","x":null,"y":1E2}]',
+    ],
+    [
+      'nulls in a tool',
+      `"tools":[ {"type":"function","function":{"strict":null,"name":"\\u0066", "parameters":{"a":1.0,"b":null} ,"description":null}, "strict":null} ],${MESSAGES}`,
+      `"tools":[ {"type":"function","function":{"name":"\\u0066", "parameters":{"a":1.0,"b":null} }, "strict":null} ],${MESSAGES}`,
+    ],
+    [
+      'nulls in a schema',
+      `"response_format":{"type":"json_schema","json_schema":{"name":"a", "schema":{"a":1.0,"strict":null},"strict":null},"schema":null},${MESSAGES}`,
+      `"response_format":{"type":"json_schema","json_schema":{"name":"a", "schema":{"a":1.0,"strict":null}},"schema":null},${MESSAGES}`,
+    ],
+    [
+      'a format without a schema',
+      `"response_format":{"json_schema":null, "type":"json_object","x":1.0},${MESSAGES}`,
+      `"response_format":{ "type":"json_object","x":1.0},${MESSAGES}`,
+    ],
+    [
+      'options of a stream',
+      `"stream":true,"stream_options": { "x":1.0 ,"include_us\\u0061ge":false , "y":"\\/" },${MESSAGES}`,
+      `"stream":true,"stream_options": { "x":1.0 ,"include_us\\u0061ge":true , "y":"\\/" ,"continuous_usage_stats":true},${MESSAGES}`,
+    ],
+  ])('§4 %s', async (_name, members, expected) => {
+    expect(await send(members)).toBe(expected);
+  });
+
+  it('§4 strict that the model has not', async () => {
+    const tools = '"tools":[{"type":"function" ,"function":{ "strict" : true , "name":"f","p":1.0}}]';
+    const expected = '"tools":[{"type":"function" ,"function":{ "name":"f","p":1.0}}]';
+    expect(await send(`${tools},${MESSAGES}`, 'no-strict-tools')).toBe(`${expected},${MESSAGES}`);
+  });
+});
+
 describe.each(ENDPOINTS)('§3 no second spelling of a field on %s', (endpoint) => {
   const known = endpoint === 'chat' ? CHAT_FIELDS : TEXT_FIELDS;
   const names = [...new Set([...CHAT_FIELDS, ...TEXT_FIELDS, ...GATEWAY_OWNED_FIELDS, 'made_up'])];
@@ -160,4 +210,41 @@ describe.each(ENDPOINTS)('§4 unknown and gateway-owned fields on %s', (endpoint
       }
     },
   );
+});
+
+// Go matches member names without regard to case, so there `Model` is a second `model`. Other engines do not: to them it
+// is a field nobody knows.
+describe.each(ENDPOINTS)('issue 3, item 4: names that an engine reads in any case, on %s', (endpoint) => {
+  const upper = (name: string): string => name.slice(0, -1) + name.slice(-1).toUpperCase();
+  const known = endpoint === 'chat' ? CHAT_FIELDS : TEXT_FIELDS;
+  const names = [...known, ...GATEWAY_OWNED_FIELDS];
+  const ask = async (model: string, key: string): Promise<Fields | null> => {
+    return (await callWithText(token, endpoint, `{"model":"${model}",${INPUT[endpoint]},"${key}":"x","Kept":1}`)).sent;
+  };
+
+  it.each(['ollama-served', 'openai-served'])('§4 %s gets none of them', async (model) => {
+    for (const name of names) {
+      for (const key of [upper(name), name.toUpperCase(), name.replace('s', '\u017f').replace('k', '\u212a')]) {
+        if (key === name) continue;
+        const sent = await ask(model, key);
+        expect(sent, key).toMatchObject({ model: 'engine-model', Kept: 1 });
+        expect(Object.keys(sent ?? {}), key).not.toContain(key);
+      }
+    }
+  });
+
+  it('§4 nor inside stream_options and messages', async () => {
+    const { sent } = await call(token, endpoint, {
+      model: 'ollama-served',
+      stream: true,
+      stream_options: { Include_Usage: false, include_usage: true, INCLUDE_USAGE: false },
+      messages: [{ role: 'user', content: 'x', Role: 'system', CONTENT: [{ type: 'image_url' }], Own: 1 }],
+    });
+    expect(sent?.['stream_options']).toEqual({ include_usage: true });
+    if (endpoint === 'chat') expect(sent?.['messages']).toEqual([{ role: 'user', content: 'x', Own: 1 }]);
+  });
+
+  it('§4 vLLM gets them as they are', async () => {
+    expect(await ask('no-preset', 'Model')).toMatchObject({ model: 'engine-model', Model: 'x' });
+  });
 });

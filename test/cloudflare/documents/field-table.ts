@@ -749,6 +749,62 @@ const TOOLS: readonly Field[] = [
   { ...FUNCTION, path: 'parallel_tool_calls', good: SAME(true, false), wrongType: WRONG('true', 1, {}), ...OPTIONAL },
 ];
 
+/** What a model with some capabilities lacks, what its engine does its own way, and what it is not there for. */
+const PARTLY_ABLE: readonly Field[] = [
+  { path: 'model', on: CHAT, wrongType: [['completions-only', 'unsupported_value']] },
+  { path: 'tools', on: CHAT, model: 'tools-alone', good: SAME([TOOL]) },
+  {
+    path: 'tool_choice',
+    on: CHAT,
+    model: 'tools-alone',
+    beside: { tools: [TOOL] },
+    good: SAME('none', 'auto', NAMED),
+    wrongType: [['required', 'unsupported_value']],
+    ...OPTIONAL,
+  },
+  {
+    path: 'parallel_tool_calls',
+    on: CHAT,
+    model: 'tools-alone',
+    beside: { tools: [TOOL] },
+    good: SAME(true),
+    wrongType: [[false, 'unsupported_parameter']],
+    ...OPTIONAL,
+  },
+  { path: 'parallel_tool_calls', on: CHAT, model: 'tools-alone', good: [[false, ABSENT]], ...OPTIONAL },
+  {
+    path: 'response_format.type',
+    on: CHAT,
+    model: 'tools-alone',
+    beside: { response_format: SCHEMA },
+    good: SAME('text', 'json_object'),
+    wrongType: [['json_schema', 'unsupported_value']],
+  },
+  {
+    path: 'messages[0].content[0].type',
+    on: CHAT,
+    model: 'tools-alone',
+    beside: PICTURE,
+    wrongType: [['image_url', 'unsupported_value']],
+  },
+  { path: 'n', on: BOTH, model: 'ollama-served', good: SAME(1), above: [[2, 'unsupported_value']], ...OPTIONAL },
+  {
+    path: 'max_tokens',
+    on: BOTH,
+    model: 'ollama-served',
+    beside: { messages: [{ role: 'user', content: 'x'.repeat(8000) }], prompt: 'x'.repeat(8000) },
+    good: SAME(1000),
+    above: [[32000, 'context_length_exceeded', PROMPT]],
+  },
+  {
+    path: 'messages[0].role',
+    on: CHAT,
+    model: 'developer-passes',
+    beside: { messages: [USER] },
+    good: SAME('developer', 'system'),
+  },
+];
+
 const FORMAT = { on: CHAT, presets: ALL, unread: true } satisfies Partial<Field>;
 const FORMATS: readonly Field[] = [
   {
@@ -909,6 +965,7 @@ export const FIELD_TABLE: readonly Field[] = [
   ...LIMITS,
   ...SAMPLING,
   ...TOOLS,
+  ...PARTLY_ABLE,
   ...FORMATS,
   ...REASONING,
 ];

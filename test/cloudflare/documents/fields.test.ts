@@ -90,6 +90,12 @@ describe.each<[string, string, string, string?]>([
   });
 });
 
+it('§3 of a name that is no name the param repeats no more than its head', async () => {
+  const { error, text } = await call(token, 'chat', { model: 'no-preset', logit_bias: { ['k'.repeat(100_000)]: 'x' } });
+  expect([error['code'], error['param']]).toEqual(['invalid_type', `logit_bias.${'k'.repeat(64)}`]);
+  expect(text.length).toBeLessThan(1000);
+});
+
 it('issue 3: the table has its rows', () => {
   printFigures(`field table: ${FIELD_TABLE.length} fields, ${ROWS.length} rows`);
   expect(ROWS.length).toBeGreaterThan(150);

@@ -209,6 +209,16 @@ describe('streams whose reasoning comes in odd ways', () => {
     expect(called.text).toContain('"token":"Four."');
   });
 
+  it('§4 effort none: from where the answer begins its log probabilities are shown, however it is cut', async () => {
+    const called = await stream('flint-alpha', { logprobs: true }, [
+      { delta: { content: 'Fo' }, logprobs: logprobsOf('Secretly', '</think>', 'Fo') },
+      { delta: { content: 'ur' }, logprobs: logprobsOf('ur.', 'END') },
+      { delta: { content: '.' }, logprobs: logprobsOf('<|im_end|>'), finish_reason: 'stop' },
+    ]);
+    expect(called.text).not.toContain('Secretly');
+    for (const text of ['ur.', 'END', '<|im_end|>']) expect(called.text).toContain(`"token":"${text}"`);
+  });
+
   it('§4 effort none and nothing but reasoning: the stream still has its role, its end and its usage', async () => {
     const called = await stream('support-agent', { reasoning_effort: 'none' }, [
       { delta: { role: 'assistant', reasoning: 'Secretly.' } },
@@ -218,6 +228,95 @@ describe('streams whose reasoning comes in odd ways', () => {
     expect(called.text).toContain('"finish_reason":"length"');
     expect(called.text).not.toContain('Secretly');
     expect(called.chunks.at(-1)).toMatchObject({ choices: [] });
+  });
+});
+
+describe('§7 an engine that counts nothing: the gateway counts what it generated, shown or not', () => {
+  const THOUGHT_LONG = 'Secretly, two and two is four.'.repeat(4);
+  const ask = async (model: string, message: Fields, effort = 'high'): Promise<unknown> => {
+    const json = { choices: [{ index: 0, message, finish_reason: 'stop' }] };
+    const { answer } = await call(token, 'chat', { model, reasoning_effort: effort }, { json });
+    return toFields(answer['usage'])['completion_tokens'];
+  };
+
+  it('§7 text by its length alone', async () => {
+    expect(await ask('support-agent', { content: 'x' })).toBe(1);
+    expect(await ask('support-agent', { content: 'Four.'.repeat(8) })).toBe(10);
+    expect(await ask('support-agent', { content: null })).toBe(1);
+  });
+
+  it('§7 tool calls by their names and arguments', async () => {
+    const tool_calls = [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"home"}' } }];
+    expect(await ask('support-agent', { content: null, tool_calls })).toBe(5);
+  });
+
+  it.each(['reasoning', 'reasoning_content'])('§7 reasoning under %s, whatever is shown of it', async (name) => {
+    const message = { content: 'Four', [name]: THOUGHT_LONG };
+    for (const model of ['support-agent', 'flint-alpha', 'field-reasoning']) {
+      expect(await ask(model, message)).toBe(31);
+      expect(await ask(model, message, 'none')).toBe(31);
+    }
+  });
+});
+
+// Engines can be told to keep reasoning to themselves and still spell it out in log probabilities.
+describe('§4 effort none, reasoning that the engine swallowed: its log probabilities are not shown', () => {
+  const ask = async (model: string, stream: boolean, content: string, tokens: readonly string[]): Promise<Called> => {
+    const fields = { reasoning_effort: 'none', chat_template_kwargs: { enable_thinking: true }, logprobs: true };
+    const logprobs = logprobsOf(...tokens);
+    const body = { index: 0, logprobs, finish_reason: content === '' ? 'length' : 'stop' };
+    const json = { choices: [{ ...body, message: { role: 'assistant', content } }], usage: USAGE };
+    const steps = [{ json: { choices: [{ ...body, delta: { content } }] } }, { data: '[DONE]' }];
+    const streams = stream || model === 'thinking-assembled';
+    return call(token, 'chat', { model, stream, ...fields }, streams ? { stream: steps } : { json });
+  };
+
+  describe.each(['support-agent', 'flint-alpha', 'thinking-assembled'])('%s', (model) => {
+    it.each([
+      [false, 'before the answer', 'Four.', ['Secretly', ' two', '</think>', '\n\n', 'Four', '.']],
+      [true, 'before the answer', 'Four.', ['Secretly', ' two', '</think>', '\n\n', 'Four', '.']],
+      [false, 'instead of an answer', '', ['Secretly', ' two']],
+      [true, 'instead of an answer', '', ['Secretly', ' two']],
+      [false, 'as the answer begins', 'Secretly, four.', ['Secretly', ' two', '</think>', 'Secretly', ', four.']],
+      [true, 'as the answer begins', 'Secretly, four.', ['Secretly', ' two', '</think>', 'Secretly', ', four.']],
+    ])('§4 stream %s, %s', async (stream, _name, content, tokens) => {
+      const called = await ask(model, stream, content, tokens);
+      expect(called.status).toBe(200);
+      expect(called.text).not.toContain('"token":" two"');
+      expect(called.text).not.toContain('"token":"Secretly"');
+    });
+
+    it.each([
+      [false, 'Four.', ['Four', '.']],
+      [true, 'Four.', ['Four', '.']],
+      [false, 'Four.', ['\n\n', 'Four', '.', '<|im_end|>']],
+      [true, 'Four.', ['Four', '.', '<|im_end|>']],
+      [false, 'Fo🙂ur.', ['Fo', '\ufffd', '', 'ur', '.']],
+      [true, 'Fo🙂ur.', ['Fo', '\ufffd', '', 'ur', '.']],
+    ])('§4 stream %s, those of the answer are: %s from %j', async (stream, content, tokens) => {
+      const called = await ask(model, stream, content, tokens);
+      for (const text of tokens) expect(called.text).toContain(`"token":${JSON.stringify(text)}`);
+    });
+  });
+});
+
+describe('§4 reasoning of earlier turns is renamed, its text stays as it was spelled', () => {
+  const ask = async (message: string): Promise<string> => {
+    const body = `{"model":"no-preset","messages":[{"role":"assistant","content":"x",${message}}],"max_tokens":1}`;
+    return (await callWithText(token, 'chat', body)).sentText ?? '';
+  };
+  const SPELLED = '"\\u00e9 \\/ 🙂 \\ud83d"';
+
+  it.each([
+    `"reasoning":${SPELLED}`,
+    `"reasoning_content":${SPELLED}`,
+    `"reasoning":${SPELLED},"reasoning_content":"y"`,
+    `"reasoning_content":"y","reasoning":${SPELLED}`,
+    `"reasoning":null,"reasoning_content":${SPELLED}`,
+  ])('§4 %s', async (message) => {
+    const sent = await ask(message);
+    expect(sent).toContain(`"reasoning":${SPELLED}`);
+    expect(sent).not.toContain('reasoning_content');
   });
 });
 
