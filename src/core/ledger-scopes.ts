@@ -6,6 +6,7 @@ import { type GatewayError, type LimitScope } from './errors.ts';
 import { forgetBefore, type LowMark, lowerSince, noteLow, readLowSince } from './low-marks.ts';
 import { type RateSnapshot } from './retry-hints.ts';
 import {
+  addUnits,
   type Bucket,
   drainBucket,
   EMPTY_BUCKET,
@@ -14,7 +15,7 @@ import {
   readRefundUnits,
   readWaitMs,
   refundBucket,
-  useBucket,
+  toUnits,
 } from './token-bucket.ts';
 
 /** Use by the workspace (`''`) or by one key (its id). */
@@ -99,27 +100,54 @@ export type ScopeChange = {
   readonly oldestSeq: number;
 };
 
-/** Takes from, or gives back to, a scope. */
-export function changeScope(table: ScopeTable, name: string, limits: Limits, change: ScopeChange): void {
+/** Units a reservation asked for and did not get, since the bucket was at its debt limit. */
+export type ClippedUnits = { readonly requests: number; readonly tokens: number };
+
+/** Nothing was clipped: the rule, since only re-adopted reservations are taken without a check. */
+export const NOTHING_CLIPPED: ClippedUnits = { requests: 0, tokens: 0 };
+
+/**
+ * Takes from, or gives back to, a scope.
+ *
+ * @param clipped What the reservation did not get when it was taken: it cannot give that back.
+ * @returns what the debt limit kept it from taking now.
+ */
+export function changeScope(
+  table: ScopeTable,
+  name: string,
+  limits: Limits,
+  change: ScopeChange,
+  clipped: ClippedUnits,
+): ClippedUnits {
   const scope = readScope(table, name, limits);
-  table.scopes.set(name, {
-    requests: changeBucket(scope.requests, limits.rpm, change.requests, change, table.seq),
-    tokens: changeBucket(scope.tokens, limits.tpm, change.tokens, change, table.seq),
-    inFlight: Math.max(0, scope.inFlight + change.inFlight),
-  });
+  const requests = changeBucket(
+    scope.requests,
+    limits.rpm,
+    toUnits(change.requests) + clipped.requests,
+    change,
+    table.seq,
+  );
+  const tokens = changeBucket(scope.tokens, limits.tpm, toUnits(change.tokens) + clipped.tokens, change, table.seq);
+  const inFlight = Math.max(0, scope.inFlight + change.inFlight);
+  table.scopes.set(name, { requests: requests.bucket, tokens: tokens.bucket, inFlight });
+  return { requests: requests.clippedUnits, tokens: tokens.clippedUnits };
 }
 
 function changeBucket(
   bucket: MarkedBucket,
   limit: number | null,
-  amount: number,
+  units: number,
   { seq, oldestSeq }: ScopeChange,
   newestSeq: number,
-): MarkedBucket {
+): { readonly bucket: MarkedBucket; readonly clippedUnits: number } {
   const lows = forgetBefore(noteLow(bucket.lows, newestSeq, bucket.usedUnits), Math.min(seq, oldestSeq));
-  if (amount >= 0) return { ...useBucket(bucket, limit, amount), lows };
-  const units = readRefundUnits(-amount, readLowSince(lows, seq));
-  return { ...refundBucket(bucket, units), lows: lowerSince(lows, seq, units) };
+  if (units >= 0) {
+    const used = addUnits(bucket, limit, units);
+    const clippedUnits = limit === null ? 0 : bucket.usedUnits + units - used.usedUnits;
+    return { bucket: { ...used, lows }, clippedUnits };
+  }
+  const refund = readRefundUnits(-units, readLowSince(lows, seq));
+  return { bucket: { ...refundBucket(bucket, refund), lows: lowerSince(lows, seq, refund) }, clippedUnits: 0 };
 }
 
 /** Of each kind of bucket, the one with the least left. */

@@ -3,8 +3,17 @@
 // call would cost more than the decision; nothing else is remembered between calls, so equal histories decide equally.
 
 import { type GatewayError } from './errors.ts';
+import { estimateTokens, learnOutput } from './ledger-estimate.ts';
 import { closeAsLost, type Receipt } from './receipt.ts';
-import { changeScope, findRefusal, type LimitedScope, readRates, WORKSPACE_SCOPE } from './ledger-scopes.ts';
+import {
+  changeScope,
+  type ClippedUnits,
+  findRefusal,
+  type LimitedScope,
+  NOTHING_CLIPPED,
+  readRates,
+  WORKSPACE_SCOPE,
+} from './ledger-scopes.ts';
 import {
   type ClosedReceipt,
   type LedgerCommand,
@@ -17,8 +26,6 @@ import {
 import { toTotalTokens } from './usage.ts';
 
 const BAR_MS = 60_000;
-const UNKNOWN_OUTPUT_TOKENS = 512;
-const LEARNING_WEIGHT = 0.2;
 
 /** A ledger nobody has called. */
 export function createLedgerState(): LedgerState {
@@ -102,7 +109,7 @@ function reserve(state: LedgerState, reservation: Reservation, closedBefore: Clo
   const scopes = scopesOf(reservation);
   // A repeated reserve, or one that its own settle overtook, is answered again and takes nothing.
   if (state.open.has(id) || closedBefore !== null) return answer({ type: 'admitted', rates: readRates(state, scopes) });
-  const tokens = estimateTokens(state, reservation);
+  const tokens = estimateTokens(state.learned, reservation, scopesOf(reservation));
   const refusal = findRefusal(state, scopes, tokens);
   if (refusal !== null) return answer(refuse(state, reservation, refusal));
   open(state, reservation, tokens, null);
@@ -115,7 +122,7 @@ function renew(state: LedgerState, reservation: Reservation, closedBefore: Close
   const current = state.open.get(id);
   if (current === undefined) {
     if (closedBefore !== null && closedBefore.receipt.status !== 'lost') return answer({ type: 'renewed', go: false });
-    open(state, reservation, estimateTokens(state, reservation), closedBefore);
+    open(state, reservation, estimateTokens(state.learned, reservation, scopesOf(reservation)), closedBefore);
   } else {
     const leaseUntilMs = state.nowMs + reservation.leaseMs;
     const save = leaseUntilMs - current.savedLeaseUntilMs >= reservation.leaseMs / 3;
@@ -136,7 +143,7 @@ function settle(state: LedgerState, reservation: Reservation, closedBefore: Clos
   }
   const opened = current ?? open(state, reservation, 0, closedBefore);
   const closed = close(state, id, { ...opened, reservation }, reservation.receipt);
-  learn(state, reservation);
+  learnOutput(state.learned, reservation);
   return { ...touched({ type: 'settled' }, reservation), closed: [closed] };
 }
 
@@ -149,12 +156,8 @@ function release(state: LedgerState, id: string): LedgerOutcome {
   // What an earlier closing charged stays charged, as its receipt stays.
   const requests = current.before === null ? -1 : 0;
   for (const [name, limits] of scopesOf(current.reservation)) {
-    changeScope(state, name, limits, {
-      requests,
-      tokens: -current.takenTokens,
-      inFlight: -1,
-      ...readSeqs(state, current),
-    });
+    const change = { requests, tokens: -current.takenTokens, inFlight: -1, ...readSeqs(state, current) };
+    changeScope(state, name, limits, change, requests === 0 ? tokensClipped(current, name) : clippedOf(current, name));
   }
   return touched({ type: 'released' }, current.reservation);
 }
@@ -168,10 +171,20 @@ function open(
 ): OpenReservation {
   const leaseUntilMs = state.nowMs + reservation.leaseMs;
   const seq = state.seq + 1;
-  const opened = { reservation, takenTokens: tokens, seq, leaseUntilMs, savedLeaseUntilMs: leaseUntilMs, before };
+  const clipped: Record<string, ClippedUnits> = {};
+  const opened = {
+    reservation,
+    takenTokens: tokens,
+    clipped,
+    seq,
+    leaseUntilMs,
+    savedLeaseUntilMs: leaseUntilMs,
+    before,
+  };
   const requests = before === null ? 1 : 0;
   for (const [name, limits] of scopesOf(reservation)) {
-    changeScope(state, name, limits, { requests, tokens, inFlight: 1, ...readSeqs(state, opened) });
+    const change = { requests, tokens, inFlight: 1, ...readSeqs(state, opened) };
+    clipped[name] = changeScope(state, name, limits, change, NOTHING_CLIPPED);
   }
   state.seq = seq;
   state.open.set(reservation.receipt.id, opened);
@@ -185,35 +198,25 @@ function close(state: LedgerState, id: string, current: OpenReservation, receipt
   const chargedBefore = current.before === null ? 0 : toTotalTokens(current.before.receipt.usage);
   const tokens = toTotalTokens(receipt.usage) - chargedBefore - current.takenTokens;
   for (const [name, limits] of scopesOf(current.reservation)) {
-    changeScope(state, name, limits, { requests: 0, tokens, inFlight: -1, ...readSeqs(state, current) });
+    const change = { requests: 0, tokens, inFlight: -1, ...readSeqs(state, current) };
+    changeScope(state, name, limits, change, tokensClipped(current, name));
   }
   return { rev: (current.before?.rev ?? 0) + 1, receipt };
+}
+
+function clippedOf({ clipped }: OpenReservation, name: string): ClippedUnits {
+  return clipped[name] ?? NOTHING_CLIPPED;
+}
+
+/** Where the request itself stays used, what it did not get of the request bucket is forgiven. */
+function tokensClipped(current: OpenReservation, name: string): ClippedUnits {
+  return { requests: 0, tokens: clippedOf(current, name).tokens };
 }
 
 /** A reservation's number, and that of the oldest still open: they are kept in the order of taking. */
 function readSeqs(state: LedgerState, { seq }: OpenReservation): { readonly seq: number; readonly oldestSeq: number } {
   const oldest = state.open.values().next();
   return { seq, oldestSeq: oldest.done === true ? seq : oldest.value.seq };
-}
-
-/**
- * Tokens to take for a request: prompt, and its output limit, or else what the model's recent requests made. What is
- * learned never makes a request too large for a bucket that its prompt fits.
- */
-function estimateTokens(state: LedgerState, reservation: Reservation): number {
-  const { promptTokens, outputTokens, choices, receipt } = reservation;
-  if (outputTokens !== null) return promptTokens + outputTokens;
-  const learned = (state.learned.get(receipt.upstream_model) ?? UNKNOWN_OUTPUT_TOKENS) * choices;
-  const capacity = Math.min(...scopesOf(reservation).map(([, limits]) => limits.tpm ?? Infinity));
-  return promptTokens + Math.max(0, Math.ceil(Math.min(learned, capacity / 4, capacity - promptTokens)));
-}
-
-function learn(state: LedgerState, reservation: Reservation): void {
-  const { receipt, choices } = reservation;
-  if (receipt.status !== 'completed' && receipt.status !== 'incomplete') return;
-  const seen = receipt.usage.output_tokens / Math.max(1, choices);
-  const known = state.learned.get(receipt.upstream_model) ?? seen;
-  state.learned.set(receipt.upstream_model, known + (seen - known) * LEARNING_WEIGHT);
 }
 
 /** The scopes a request counts against: the workspace, and the key where it has limits of its own. */

@@ -2,7 +2,7 @@
 
 import { type Limits } from './api-key.ts';
 import { type GatewayError } from './errors.ts';
-import { type Scope } from './ledger-scopes.ts';
+import { type ClippedUnits, type Scope } from './ledger-scopes.ts';
 import { type Receipt } from './receipt.ts';
 import { type RateSnapshot } from './retry-hints.ts';
 
@@ -44,6 +44,8 @@ export type OpenReservation = {
   readonly reservation: Reservation;
   /** What was taken from the token buckets for it. */
   readonly takenTokens: number;
+  /** Per scope what the debt limit kept it from taking. */
+  readonly clipped: Readonly<Record<string, ClippedUnits>>;
   /** Its number in the order of taking. */
   readonly seq: number;
   readonly leaseUntilMs: number;

@@ -32,13 +32,23 @@ export function readWaitMs(bucket: Bucket, limit: number | null, amount: number)
 
 /** Adds an amount. Debt stops at minus one capacity. */
 export function useBucket(bucket: Bucket, limit: number | null, amount: number): Bucket {
-  if (limit === null) return bucket;
-  return { usedUnits: Math.min(bucket.usedUnits + amount * UNITS, 2 * limit * UNITS), atMs: bucket.atMs };
+  return addUnits(bucket, limit, toUnits(amount));
 }
 
-/** The units that giving an amount back frees: never more than the lowest use since it was taken. */
-export function readRefundUnits(amount: number, lowestUnits: number): number {
-  return Math.max(0, Math.min(amount * UNITS, lowestUnits));
+/** Adds units, as {@link useBucket}. */
+export function addUnits(bucket: Bucket, limit: number | null, units: number): Bucket {
+  if (limit === null) return bucket;
+  return { usedUnits: Math.min(bucket.usedUnits + units, 2 * limit * UNITS), atMs: bucket.atMs };
+}
+
+/** An amount in the units in which use is kept. */
+export function toUnits(amount: number): number {
+  return amount * UNITS;
+}
+
+/** The units that giving some back frees: never more than the lowest use since they were taken. */
+export function readRefundUnits(units: number, lowestUnits: number): number {
+  return Math.max(0, Math.min(units, lowestUnits));
 }
 
 /** Gives back units; never lifts the bucket above its capacity. */

@@ -10,6 +10,7 @@ import {
   readWaitMs,
   readRefundUnits,
   refundBucket,
+  toUnits,
   useBucket,
 } from '../../src/core/token-bucket.ts';
 
@@ -72,7 +73,7 @@ describe('debt and refunds', () => {
   });
 
   test('§5 a refund never lifts a bucket above capacity', () => {
-    const refunded = refundBucket(bucket(60, 10), readRefundUnits(50, Infinity));
+    const refunded = refundBucket(bucket(60, 10), readRefundUnits(toUnits(50), Infinity));
     expect(readUsed(refunded)).toBe(0);
     expect(readRateStatus(refunded, 60)?.remaining).toBe(60);
     expect(readWaitMs(refunded, 60, 60)).toBe(0);
@@ -80,13 +81,13 @@ describe('debt and refunds', () => {
   });
 
   test('§5 a refund gives back what was taken', () => {
-    expect(refundBucket(bucket(60, 30), readRefundUnits(10, Infinity))).toEqual(bucket(60, 20));
+    expect(refundBucket(bucket(60, 30), readRefundUnits(toUnits(10), Infinity))).toEqual(bucket(60, 20));
   });
 
   test('§5 what has drained away since it was taken is not given back', () => {
     const low = bucket(60, 4).usedUnits;
-    expect(refundBucket(bucket(60, 30), readRefundUnits(10, low))).toEqual(bucket(60, 26));
-    expect(readRefundUnits(10, 0)).toBe(0);
+    expect(refundBucket(bucket(60, 30), readRefundUnits(toUnits(10), low))).toEqual(bucket(60, 26));
+    expect(readRefundUnits(toUnits(10), 0)).toBe(0);
   });
 });
 
