@@ -1,7 +1,7 @@
 // The chat shapes that go out, as vLLM writes them: stream chunks, the JSON answer, usage.
 // Pure builders: they are told ids, time and counts and decide nothing about the text.
 
-import type { CollectedChoice } from './collect-choice.ts';
+import { isListed, type CollectedChoice } from './collect-choice.ts';
 import type { ChoiceStep, Finish } from './decode.ts';
 import { inventLogprob } from './invent-logprobs.ts';
 
@@ -41,8 +41,7 @@ export function buildTextChunk(
   topLogprobs: number | null,
   usage: Usage | null,
 ): object {
-  const listed = topLogprobs !== null && step.lane.kind === 'content' && step.token !== '';
-  const logprobs = listed ? { content: [inventLogprob(step.token, topLogprobs)] } : null;
+  const logprobs = isListed(step, topLogprobs) ? { content: [inventLogprob(step.token, topLogprobs)] } : null;
   return buildChunk(head, { index: step.index, delta: toDelta(head, step), ...unfinished, logprobs }, usage);
 }
 

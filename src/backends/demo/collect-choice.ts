@@ -25,6 +25,11 @@ export function isOpening({ lane }: ChoiceStep): boolean {
   return lane.kind === 'call' && lane.opens !== null;
 }
 
+/** Whether a step's token is listed with its log probability; one that is must be told even while its text is held back. */
+export function isListed({ lane, token }: ChoiceStep, topLogprobs: number | null): topLogprobs is number {
+  return topLogprobs !== null && lane.kind === 'content' && token !== '';
+}
+
 /** Adds one step. `topLogprobs` is null where none are asked for. */
 export function addStep(choice: CollectedChoice, step: ChoiceStep, topLogprobs: number | null): void {
   const { lane } = step;
@@ -39,6 +44,6 @@ export function addStep(choice: CollectedChoice, step: ChoiceStep, topLogprobs: 
     if (call !== undefined) call.arguments += step.text;
   } else {
     choice.text += step.text;
-    if (topLogprobs !== null && step.token !== '') choice.logprobs.push(inventLogprob(step.token, topLogprobs));
+    if (isListed(step, topLogprobs)) choice.logprobs.push(inventLogprob(step.token, topLogprobs));
   }
 }

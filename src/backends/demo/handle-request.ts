@@ -5,7 +5,8 @@
 import { toEngineError, toNotFound } from './engine-error.ts';
 import { createPacer, type Clock } from './pacer.ts';
 import type { AnswerHead } from './chat-wire.ts';
-import { parseChatRequest, type ChatRequest, type ParseFault } from './parse-chat-request.ts';
+import type { ParseFault } from './parse-body.ts';
+import { parseChatRequest, type ChatRequest } from './parse-chat-request.ts';
 import { parseTextRequest, type TextRequest } from './parse-text-request.ts';
 import { completeChat, streamChat, type NextTurn } from './run-chat.ts';
 import { completeText, streamText } from './run-text.ts';

@@ -1,85 +1,116 @@
 // Invents a JSON value for a JSON Schema: seeded, bounded, and valid for the common keywords (type, properties, required,
-// enum, const, items, anyOf, oneOf, minimum, minItems, minLength). What it does not know it lets pass.
+// enum, const, anyOf, oneOf, allOf, local $ref, items, prefixItems, the bounds of numbers, lengths and counts, format).
+// What it does not know (pattern, not, dependencies) it lets pass.
 
-/** Draws whole numbers from 0 to below a limit. */
-type Random = (limit: number) => number;
-type Schema = Readonly<Record<string, unknown>>;
+import { flattenSchema, isSchema, mergeSchemas } from './flatten-schema.ts';
+import { inventNumber, inventString, inventWord, readNumber, type Random, type Schema } from './invent-scalar.ts';
 
-const depthMax = 8;
+// From here on only what must be there, so that a schema that holds itself comes to an end.
+const shallowDepth = 3;
+const depthMax = 32;
 const itemsMax = 3;
-const propertiesMax = 64;
-const words = ['road', 'toll', 'bridge', 'gate', 'market', 'river', 'lamp', 'mule'];
+/** All values and followed references of one document. */
+const workMax = 2000;
 
-/** A value for a schema; without one, a small object that says what it is. */
-export function inventJson(schema: unknown, random: Random, depth = 0): unknown {
-  if (!isSchema(schema)) return { answer: pick(words, random), engine: 'demo' };
-  if ('const' in schema) return schema['const'];
-  const options = [schema['enum'], schema['anyOf'], schema['oneOf']].find(Array.isArray);
-  if (Array.isArray(options) && options.length > 0) {
-    const chosen: unknown = options[random(options.length)];
-    return options === schema['enum'] ? chosen : inventJson(chosen, random, depth);
-  }
-  return inventTyped(readType(schema), schema, random, depth);
+interface Work {
+  readonly root: unknown;
+  readonly random: Random;
+  readonly spend: () => boolean;
 }
 
-function inventTyped(type: string, schema: Schema, random: Random, depth: number): unknown {
-  switch (type) {
+/** A value for a schema; without one, a small object that says what it is. */
+export function inventJson(schema: unknown, random: Random): unknown {
+  let left = workMax;
+  return inventValue({ root: schema, random, spend: () => (left -= 1) >= 0 }, schema, 0);
+}
+
+function inventValue(work: Work, schema: unknown, depth: number): unknown {
+  const { random } = work;
+  if (!isSchema(schema)) return { answer: inventWord(random), engine: 'demo' };
+  const plain = flattenSchema(schema, work.root, work.spend);
+  if ('const' in plain) return plain['const'];
+  const listed = plain['enum'];
+  if (Array.isArray(listed) && listed.length > 0) return listed[random(listed.length)];
+  const { anyOf, oneOf, ...own } = plain;
+  const options: unknown = anyOf ?? oneOf;
+  if (!Array.isArray(options) || options.length === 0 || depth >= depthMax) return inventTyped(work, own, depth);
+  const chosen = mergeSchemas(own, chooseOption(work, options, depth));
+  // One level down: options may lead back to themselves.
+  return inventValue(work, chosen, depth + 1);
+}
+
+/** One of several schemas; deep down one that ends there, if there is one. */
+function chooseOption({ root, random, spend }: Work, options: readonly unknown[], depth: number): Schema {
+  const schemas = options.map((option) => flattenSchema(option, root, spend));
+  const ending =
+    depth < shallowDepth ? [] : schemas.filter((schema) => !['object', 'array'].includes(readType(schema)));
+  const stock = ending.length > 0 ? ending : schemas;
+  return stock[random(stock.length)] ?? {};
+}
+
+function inventTyped(work: Work, schema: Schema, depth: number): unknown {
+  const { random } = work;
+  switch (readType(schema, depth >= shallowDepth)) {
     case 'object':
-      return inventObject(schema, random, depth);
+      return inventObject(work, schema, depth);
     case 'array':
-      return inventArray(schema, random, depth);
+      return inventArray(work, schema, depth);
     case 'integer':
-      return Math.ceil(readNumber(schema, 'minimum', 0)) + random(Math.max(1, Math.min(100, readRange(schema))));
+      return inventNumber(schema, random, true);
     case 'number':
-      return readNumber(schema, 'minimum', 0) + random(Math.max(1, Math.min(100, readRange(schema)))) * 0.5;
+      return inventNumber(schema, random, false);
     case 'boolean':
       return random(2) === 1;
     case 'null':
       return null;
     default:
-      return pick(words, random)
-        .padEnd(readNumber(schema, 'minLength', 0), '.')
-        .slice(0, readNumber(schema, 'maxLength', 200));
+      return inventString(schema, random);
   }
 }
 
-function inventObject(schema: Schema, random: Random, depth: number): unknown {
-  const properties = isSchema(schema['properties']) ? Object.entries(schema['properties']) : [];
-  const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
-  // Deep down only what must be there, so that a schema that holds itself comes to an end.
-  const wanted = properties.slice(0, propertiesMax).filter(([name]) => depth < 3 || required.has(name));
+function inventObject(work: Work, schema: Schema, depth: number): unknown {
+  const properties = isSchema(schema['properties']) ? schema['properties'] : {};
+  const required = readNames(schema['required']);
+  const others = isSchema(schema['additionalProperties']) ? schema['additionalProperties'] : { type: 'string' };
+  const known = new Map(Object.entries(properties));
+  const wanted = new Set([...(depth < shallowDepth ? known.keys() : []), ...required]);
+  const entries: [string, unknown][] = [];
   if (depth >= depthMax) return {};
-  return Object.fromEntries(wanted.map(([name, inner]) => [name, inventJson(inner, random, depth + 1)]));
+  for (const name of wanted) {
+    if (!work.spend()) break;
+    entries.push([name, inventValue(work, known.get(name) ?? others, depth + 1)]);
+  }
+  return Object.fromEntries(entries);
 }
 
-function inventArray(schema: Schema, random: Random, depth: number): unknown {
-  const least = Math.min(readNumber(schema, 'minItems', 1), 100);
-  const count = depth >= depthMax ? 0 : Math.max(least, 1 + random(itemsMax));
-  const most = Math.min(count, readNumber(schema, 'maxItems', count));
-  return Array.from({ length: most }, () => inventJson(schema['items'] ?? { type: 'string' }, random, depth + 1));
+function inventArray(work: Work, schema: Schema, depth: number): unknown {
+  const heads: readonly unknown[] = Array.isArray(schema['prefixItems']) ? schema['prefixItems'] : [];
+  const tail = schema['items'] ?? { type: 'string' };
+  const usual = depth < shallowDepth ? Math.max(heads.length, 1 + work.random(itemsMax)) : 0;
+  const most = Math.min(readNumber(schema, 'maxItems', Infinity), tail === false ? heads.length : Infinity);
+  const count = depth >= depthMax ? 0 : Math.min(most, Math.max(readNumber(schema, 'minItems', 0), usual));
+  const values = new Map<unknown, unknown>();
+  for (let tries = 0; values.size < count && work.spend(); tries += 1) {
+    const value = inventValue(work, heads[values.size] ?? tail, depth + 1);
+    const key = schema['uniqueItems'] === true ? JSON.stringify(value) : tries;
+    values.set(key, value);
+  }
+  return [...values.values()];
 }
 
-function readType(schema: Schema): string {
-  const type = schema['type'];
-  const first: unknown = Array.isArray(type) ? type.find((name) => name !== 'null') : type;
-  if (typeof first === 'string') return first;
-  return 'properties' in schema ? 'object' : 'items' in schema ? 'array' : 'string';
+/** The one type to take; `brief` prefers null where it is allowed. */
+function readType(schema: Schema, brief = false): string {
+  const { type } = schema;
+  if (Array.isArray(type)) {
+    const names = readNames(type);
+    const first = names.find((name) => name !== 'null');
+    return first === undefined || (brief && names.includes('null')) ? 'null' : first;
+  }
+  if (typeof type === 'string') return type;
+  if ('properties' in schema || 'required' in schema || 'additionalProperties' in schema) return 'object';
+  return 'items' in schema || 'prefixItems' in schema ? 'array' : 'string';
 }
 
-/** How many whole steps lie between the bounds. */
-function readRange(schema: Schema): number {
-  return Math.floor(readNumber(schema, 'maximum', Infinity) - Math.ceil(readNumber(schema, 'minimum', 0))) + 1;
-}
-
-function readNumber(schema: Schema, name: string, fallback: number): number {
-  const value = schema[name];
-  return typeof value === 'number' && Number.isFinite(value) ? value : fallback;
-}
-
-function pick(stock: readonly string[], random: Random): string {
-  return stock[random(stock.length)] ?? '';
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function readNames(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
 }

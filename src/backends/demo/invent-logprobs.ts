@@ -14,6 +14,7 @@ export interface TokenLogprob {
   }[];
 }
 
+// As many as can be asked for.
 const alternatives = [
   ' the',
   ' a',
@@ -29,6 +30,12 @@ const alternatives = [
   ' to',
   ' by',
   ' on',
+  ' is',
+  ' with',
+  ' for',
+  ' from',
+  ' it',
+  ' or',
 ];
 const encoder = new TextEncoder();
 

@@ -1,7 +1,7 @@
 // Reads a chat request: what the engine acts on is checked, everything else is let pass and ignored, as vLLM does.
-// The refusals are an engine's and short; the caller's good errors are made in the gateway, before a body comes here.
 
 import * as z from 'zod';
+import { parseBody, type ParseFault } from './parse-body.ts';
 
 const choicesMax = 128;
 
@@ -77,29 +77,12 @@ export interface ChatRequest {
   readonly lastText: string;
 }
 
-/** What the engine cannot read. */
-export interface ParseFault {
-  readonly ok: false;
-  readonly message: string;
-  readonly param: string | null;
-}
-
 export type ChatRequestResult = { readonly ok: true; readonly request: ChatRequest } | ParseFault;
 
 /** Parses the text of a body. */
 export function parseChatRequest(text: string): ChatRequestResult {
-  const json = parseJson(text);
-  if (!json.ok) return { ok: false, message: 'The body is not JSON.', param: null };
-  const parsed = chatRequestSchema.safeParse(json.value);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    return { ok: false, message: issue?.message ?? 'Invalid request.', param: issue?.path.join('.') || null };
-  }
-  const body = parsed.data;
-  if (body.stream_options && body.stream !== true) {
-    return { ok: false, message: 'Stream options can only be set when stream is true.', param: 'stream_options' };
-  }
-  return { ok: true, request: toChatRequest(body) };
+  const parsed = parseBody(chatRequestSchema, text);
+  return parsed.ok ? { ok: true, request: toChatRequest(parsed.body) } : parsed;
 }
 
 function toChatRequest(body: ChatBody): ChatRequest {
@@ -146,12 +129,4 @@ function readText(message: ChatMessage | undefined): string {
   if (typeof content === 'string') return content;
   // A part without text keeps its place by its name: it was seen, and not understood.
   return content.map((part) => part.text ?? `[${part.type}]`).join('');
-}
-
-function parseJson(text: string): { readonly ok: true; readonly value: unknown } | { readonly ok: false } {
-  try {
-    return { ok: true, value: JSON.parse(text) };
-  } catch {
-    return { ok: false };
-  }
 }

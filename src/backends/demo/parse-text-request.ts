@@ -1,7 +1,7 @@
 // Reads a text completion request: what the engine acts on is checked, everything else is let pass and ignored.
 
 import * as z from 'zod';
-import type { ParseFault } from './parse-chat-request.ts';
+import { parseBody, type ParseFault } from './parse-body.ts';
 
 const choicesMax = 128;
 /** vLLM's default; an explicit null lifts it. */
@@ -18,7 +18,9 @@ const textRequestSchema = z.looseObject({
   max_tokens: z.int().min(1).nullish(),
   stop: z.union([stopSchema, z.array(stopSchema)]).nullish(),
   n: z.int().min(1).max(choicesMax).nullish(),
-  seed: z.number().nullish(),
+  // Not z.int(): that one refuses what is beyond 2^53, and a seed may be of any size.
+  seed: z.number().refine(Number.isInteger, 'Must be an integer').nullish(),
+  ignore_eos: z.boolean().nullish(),
   echo: z.boolean().nullish(),
   logprobs: z.int().min(0).max(20).nullish(),
 });
@@ -34,18 +36,16 @@ export interface TextRequest {
   readonly stops: readonly string[];
   readonly choicesPerPrompt: number;
   readonly seed: number | null;
+  readonly ignoreEos: boolean;
   readonly echo: boolean;
   readonly topLogprobs: number | null;
 }
 
 /** Parses the text of a body. */
 export function parseTextRequest(text: string): { readonly ok: true; readonly request: TextRequest } | ParseFault {
-  const parsed = textRequestSchema.safeParse(parseJson(text));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    return { ok: false, message: issue?.message ?? 'Invalid request.', param: issue?.path.join('.') || null };
-  }
-  const body = parsed.data;
+  const parsed = parseBody(textRequestSchema, text);
+  if (!parsed.ok) return parsed;
+  const { body } = parsed;
   const includeUsage = body.stream_options?.include_usage === true;
   return {
     ok: true,
@@ -59,16 +59,9 @@ export function parseTextRequest(text: string): { readonly ok: true; readonly re
       stops: typeof body.stop === 'string' ? [body.stop] : (body.stop ?? []),
       choicesPerPrompt: body.n ?? 1,
       seed: body.seed ?? null,
+      ignoreEos: body.ignore_eos === true,
       echo: body.echo === true,
       topLogprobs: body.logprobs ?? null,
     },
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@
 // the same request, seed and choice give the same answer.
 
 import type { LaneToken } from './decode.ts';
+import { isSchema } from './flatten-schema.ts';
 import { inventJson } from './invent-json.ts';
 import type { ChatRequest, DemoTool } from './parse-chat-request.ts';
 import { createRandom, hashText } from './seeded-random.ts';
@@ -45,7 +46,9 @@ function* writeCall(
   random: (limit: number) => number,
 ): Generator<LaneToken> {
   yield { lane: { kind: 'call', index, opens: name }, text: '' };
-  const text = JSON.stringify(inventJson(parameters ?? { type: 'object' }, random));
+  const made = inventJson({ type: 'object', ...(isSchema(parameters) ? parameters : {}) }, random);
+  // Arguments are an object, whatever the schema says.
+  const text = JSON.stringify(isSchema(made) ? made : {});
   for (const token of tokenize(text)) yield { lane: { kind: 'call', index, opens: null }, text: token };
 }
 

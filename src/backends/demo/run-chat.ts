@@ -11,7 +11,7 @@ import {
   buildUsageChunk,
   type AnswerHead,
 } from './chat-wire.ts';
-import { addStep, createChoice, isOpening } from './collect-choice.ts';
+import { addStep, createChoice, isListed, isOpening } from './collect-choice.ts';
 import { decodeChoices, type ChoiceStep } from './decode.ts';
 import type { ChatRequest } from './parse-chat-request.ts';
 import { tokenize } from './tokenize.ts';
@@ -40,7 +40,7 @@ export async function* streamChat(
     for (const step of steps) {
       counts[step.index] = step.tokens;
       if (step.lane.kind === 'reasoning') reasoningTokens += 1;
-      if (step.text !== '' || isOpening(step)) {
+      if (step.text !== '' || isOpening(step) || isListed(step, request.topLogprobs)) {
         yield toEvent(buildTextChunk(head, step, request.topLogprobs, running(step.tokens)));
       }
       if (step.finish) yield toEvent(buildFinishChunk(head, step.index, step.finish, running(step.tokens)));

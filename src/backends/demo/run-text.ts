@@ -19,7 +19,9 @@ export async function* streamText(
 ): AsyncGenerator<string, void> {
   const choices = createChoices(request);
   for (const choice of choices) {
-    if (request.echo) yield toEvent(buildChunk(head, choice, choice.prompt, null, null, runningUsage(request, choice)));
+    if (!request.echo) continue;
+    const logprobs = takePromptLogprobs(request, choice);
+    yield toEvent(buildChunk(head, choice, choice.prompt, logprobs, null, runningUsage(request, choice)));
   }
   for (const steps of startDecoding(request, choices)) {
     await turn();
@@ -29,8 +31,9 @@ export async function* streamText(
       const logprobs = takeLogprobs(request, choice, step);
       choice.tokens = step.tokens;
       const usage = runningUsage(request, choice);
-      if (step.text !== '' || step.finish)
+      if (step.text !== '' || step.finish || logprobs !== null) {
         yield toEvent(buildChunk(head, choice, step.text, logprobs, step.finish, usage));
+      }
     }
   }
   if (request.includeUsage) yield toEvent({ ...toHead(head), choices: [], usage: totalUsage(request, choices) });
@@ -40,6 +43,10 @@ export async function* streamText(
 /** Generates the whole answer, taking as long as a stream of it would. */
 export async function completeText(request: TextRequest, head: AnswerHead, turn: NextTurn): Promise<object> {
   const choices = createChoices(request);
+  for (const choice of choices) {
+    const logprobs = request.echo ? takePromptLogprobs(request, choice) : null;
+    if (logprobs !== null) choice.logprobs.push(logprobs);
+  }
   for (const steps of startDecoding(request, choices)) {
     await turn();
     for (const step of steps) {
@@ -59,16 +66,17 @@ export async function completeText(request: TextRequest, head: AnswerHead, turn:
       text: (request.echo ? prompt : '') + text,
       logprobs: request.topLogprobs === null ? null : joinLogprobs(logprobs),
       finish_reason: finish?.reason ?? 'stop',
+      stop_reason: finish?.stopReason ?? null,
     })),
     usage: totalUsage(request, choices),
   };
 }
 
-/** Log probabilities in the legacy shape. */
+/** Log probabilities in the legacy shape; a prompt's first token follows nothing and has none. */
 interface LegacyLogprobs {
   readonly tokens: readonly string[];
-  readonly token_logprobs: readonly number[];
-  readonly top_logprobs: readonly Readonly<Record<string, number>>[];
+  readonly token_logprobs: readonly (number | null)[];
+  readonly top_logprobs: readonly (Readonly<Record<string, number>> | null)[];
   readonly text_offset: readonly number[];
 }
 
@@ -82,29 +90,44 @@ interface TextChoice {
   finish: Finish | null;
 }
 
-function createChoices({ prompts, choicesPerPrompt, echo }: TextRequest): readonly TextChoice[] {
+function createChoices({ prompts, choicesPerPrompt }: TextRequest): readonly TextChoice[] {
   return prompts.flatMap((prompt, at) =>
     Array.from({ length: choicesPerPrompt }, (_, choice): TextChoice => {
       const index = at * choicesPerPrompt + choice;
-      return { index, prompt, logprobs: [], text: '', offset: echo ? prompt.length : 0, tokens: 0, finish: null };
+      return { index, prompt, logprobs: [], text: '', offset: 0, tokens: 0, finish: null };
     }),
   );
 }
 
 function startDecoding(request: TextRequest, choices: readonly TextChoice[]): Iterable<readonly ChoiceStep[]> {
-  const { seed, choicesPerPrompt } = request;
+  const { seed, choicesPerPrompt, ignoreEos: endless } = request;
   const sources = choices.map(({ prompt, index }) => {
-    return writeProse({ prompt, question: prompt, seed, choiceIndex: index % choicesPerPrompt, endless: false });
+    return writeProse({ prompt, question: prompt, seed, choiceIndex: index % choicesPerPrompt, endless });
   });
   const maxTokens = Math.min(request.maxTokens ?? outputTokensMax, outputTokensMax);
   return decodeChoices(sources, { maxTokens, stops: request.stops });
 }
 
 function takeLogprobs({ topLogprobs }: TextRequest, choice: TextChoice, { token }: ChoiceStep): LegacyLogprobs | null {
-  if (topLogprobs === null || token === '') return null;
+  return topLogprobs === null || token === '' ? null : listToken(choice, token, topLogprobs);
+}
+
+/** Those of an echoed prompt, as vLLM gives them. */
+function takePromptLogprobs({ topLogprobs }: TextRequest, choice: TextChoice): LegacyLogprobs | null {
+  if (topLogprobs === null) return null;
+  const listed = joinLogprobs(tokenize(choice.prompt).map((token) => listToken(choice, token, topLogprobs)));
+  return {
+    ...listed,
+    token_logprobs: listed.token_logprobs.map((logprob, at) => (at === 0 ? null : logprob)),
+    top_logprobs: listed.top_logprobs.map((top, at) => (at === 0 ? null : top)),
+  };
+}
+
+function listToken(choice: TextChoice, token: string, topLogprobs: number): LegacyLogprobs {
   const { logprob, top_logprobs: top } = inventLogprob(token, topLogprobs);
   const offset = choice.offset;
-  choice.offset += token.length;
+  // In code points: vLLM counts as Python does.
+  choice.offset += Array.from(token).length;
   return {
     tokens: [token],
     token_logprobs: [logprob],
@@ -130,7 +153,13 @@ function buildChunk(
   finish: Finish | null,
   usage: Usage | null,
 ): object {
-  const choice = { index, text, logprobs, finish_reason: finish?.reason ?? null };
+  const choice = {
+    index,
+    text,
+    logprobs,
+    finish_reason: finish?.reason ?? null,
+    stop_reason: finish?.stopReason ?? null,
+  };
   return { ...toHead(head), choices: [choice], ...(usage === null ? {} : { usage }) };
 }
 

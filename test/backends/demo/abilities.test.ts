@@ -113,6 +113,21 @@ describe('tools', () => {
     expect(told.choices[0]?.message?.content).toContain('It rains.');
   });
 
+  it.each([[{}], [{ type: 'string' }], [{ anyOf: [{ type: 'integer' }] }], [null], [undefined]])(
+    'arguments are an object for the parameters %j',
+    async (parameters) => {
+      const { choices } = await chat({ tools: [{ type: 'function', function: { name: 'f', parameters } }] }, 'f');
+      const made: unknown = JSON.parse(choices[0]?.message?.tool_calls?.[0]?.function.arguments ?? '');
+      expect(z.record(z.string(), z.unknown()).safeParse(made).success).toBe(true);
+    },
+  );
+
+  it('a limit may cut the arguments', async () => {
+    const { choices, usage } = await chat({ tools: [weather], max_tokens: 3 }, 'get_weather');
+    expect([choices[0]?.finish_reason, usage.completion_tokens]).toEqual(['length', 3]);
+    expect(tokenize(choices[0]?.message?.tool_calls?.[0]?.function.arguments ?? '')).toHaveLength(3);
+  });
+
   it('streamed: index, id and name first, arguments in pieces; the same as not streamed', async () => {
     const fields = { messages: [{ role: 'user', content: 'get_weather' }], tools: [weather] };
     const chunks = await stream('/v1/chat/completions', fields);
@@ -145,6 +160,14 @@ describe('JSON mode', () => {
     expect(cut.choices[0]?.finish_reason).toBe('length');
   });
 
+  it('streamed token by token: the same as not streamed', async () => {
+    const fields = { messages: [{ role: 'user', content: 'Hi' }], response_format: { type: 'json_object' } };
+    const chunks = await stream('/v1/chat/completions', fields);
+    const pieces = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta?.['content'])).filter(Boolean);
+    const content = (await chat(fields)).choices[0]?.message?.content ?? '';
+    expect(pieces).toEqual(tokenize(content));
+  });
+
   it('json_schema: a document that is valid for the schema, for 200 seeds', () => {
     const schema = {
       type: 'object',
@@ -169,10 +192,72 @@ describe('JSON mode', () => {
     for (let seed = 0; seed < 200; seed += 1) wanted.parse(inventJson(schema, createRandom(seed)));
   });
 
-  it('a schema that holds itself comes to an end', () => {
-    const node: Record<string, unknown> = { type: 'object', required: ['next'] };
-    node['properties'] = { next: node };
-    expect(JSON.stringify(inventJson(node, createRandom(1))).length).toBeLessThan(500);
+  type JudgedSchema = Parameters<typeof z.fromJSONSchema>[0];
+  const node: JudgedSchema = {
+    type: 'object',
+    properties: { children: { type: 'array', items: { $ref: '#/$defs/node' } }, next: { $ref: '#/$defs/end' } },
+    required: ['children', 'next'],
+    additionalProperties: false,
+  };
+  const judged: readonly (readonly [string, JudgedSchema])[] = [
+    [
+      'a local reference',
+      { type: 'object', properties: { a: { $ref: '#/$defs/a' } }, required: ['a'], $defs: { a: { type: 'integer' } } },
+    ],
+    [
+      'a tree and a list of itself',
+      { $ref: '#/$defs/node', $defs: { node, end: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] } } },
+    ],
+    ['allOf', { allOf: [{ type: 'object', properties: { a: { type: 'null' } } }, { required: ['a'] }] }],
+    ['oneOf', { oneOf: [{ type: 'integer' }, { type: 'boolean' }] }],
+    ['several types', { type: ['string', 'null'] }],
+    ['null alone', { type: ['null'] }],
+    [
+      'a name only required',
+      { type: 'object', properties: {}, required: ['x'], additionalProperties: { type: 'boolean' } },
+    ],
+    ['an upper bound below zero', { type: 'integer', maximum: -5 }],
+    ['exclusive bounds', { type: 'integer', exclusiveMinimum: 3, exclusiveMaximum: 5 }],
+    ['bounds narrower than a step', { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 0.2 }],
+    ['a step', { type: 'integer', multipleOf: 7, minimum: 1 }],
+    ['a step of a tenth', { type: 'number', multipleOf: 0.1, minimum: 0.25, maximum: 0.55 }],
+    ['a tuple', { type: 'array', prefixItems: [{ type: 'integer' }, { type: 'string' }], items: false, minItems: 2 }],
+    ['an exact count', { type: 'array', items: { type: 'integer', minimum: 1, maximum: 4 }, minItems: 4, maxItems: 4 }],
+    ...['date-time', 'date', 'email', 'ipv4', 'ipv6', 'uuid', 'uri'].map((format): [string, JudgedSchema] => [
+      format,
+      { type: 'string', format },
+    ]),
+  ];
+  it.each(judged)('json_schema: valid for %s, with zod as the judge, for 100 seeds', (_name, schema) => {
+    const judge = z.fromJSONSchema(schema);
+    for (let seed = 0; seed < 100; seed += 1) judge.parse(inventJson(schema, createRandom(seed)));
+  });
+
+  it('uniqueItems: no value twice', () => {
+    const items = { type: 'integer', minimum: 1, maximum: 4 };
+    const schema = { type: 'array', items, minItems: 4, uniqueItems: true };
+    const values = z
+      .array(z.number())
+      .length(4)
+      .parse(inventJson(schema, createRandom(1)));
+    expect(new Set(values)).toEqual(new Set([1, 2, 3, 4]));
+  });
+
+  const nested = (levels: number): object =>
+    levels === 0 ? { type: 'string' } : { type: 'array', minItems: 1000, items: nested(levels - 1) };
+  const itself: Record<string, unknown> = { type: 'object', required: ['next'] };
+  itself['properties'] = { next: itself };
+  it.each([
+    ['itself', itself],
+    ['a reference to itself', { $ref: '#' }],
+    ['references that branch', { allOf: Array.from({ length: 9 }, () => ({ $ref: '#' })) }],
+    ['options that branch', { anyOf: Array.from({ length: 9 }, () => ({ $ref: '#' })) }],
+    ['lists of lists', nested(8)],
+    ['a string without end', { type: 'string', minLength: 2 ** 40 }],
+    ['a set larger than its values', { type: 'array', uniqueItems: true, minItems: 9, items: { type: 'boolean' } }],
+    ['a reference to nowhere', { $ref: '#/nowhere/at~1all' }],
+  ])('a schema of %s comes to an end', (_name, schema) => {
+    expect(JSON.stringify(inventJson(schema, createRandom(1))).length).toBeLessThan(40_000);
   });
 });
 
@@ -190,18 +275,58 @@ describe('log probabilities', () => {
     for (const { token, top_logprobs: top } of content) expect(top[0]?.token).toBe(token);
   });
 
-  it('completions: the legacy shape, offsets counted over the echoed prompt', async () => {
-    const { choices } = await text({ logprobs: 2, echo: true, max_tokens: 4 });
-    const logprobs = z
-      .object({
-        tokens: z.array(z.string()).length(4),
-        token_logprobs: z.array(z.number()).length(4),
-        top_logprobs: z.array(z.record(z.string(), z.number())).length(4),
-        text_offset: z.array(z.number()).length(4),
-      })
-      .parse(choices[0]?.logprobs);
-    expect(logprobs.text_offset[0]).toBe('Once'.length);
-    expect(choices[0]?.text).toBe(`Once${logprobs.tokens.join('')}`);
+  const legacySchema = z.object({
+    tokens: z.array(z.string()),
+    token_logprobs: z.array(z.number().max(0).nullable()),
+    top_logprobs: z.array(z.record(z.string(), z.number()).nullable()),
+    text_offset: z.array(z.number()),
+  });
+
+  it.each([
+    ['the answer alone', { prompt: 'Once upon' }, ['This', ' is', " Turnpike's", ' demo'], [0, 4, 7, 18]],
+    [
+      'with the echoed prompt',
+      { prompt: '👍 Go', echo: true, max_tokens: 2 },
+      ['👍', ' Go', 'This', ' is'],
+      [0, 1, 4, 8],
+    ],
+  ])('completions: the legacy shape of %s, offsets in code points', async (_name, fields, tokens, offsets) => {
+    const { choices } = await text({ logprobs: 2, max_tokens: 4, ...fields });
+    const logprobs = legacySchema.parse(choices[0]?.logprobs);
+    expect([logprobs.tokens, logprobs.text_offset]).toEqual([tokens, offsets]);
+    expect(choices[0]?.text).toBe(tokens.join(''));
+    // As in vLLM: the first token of an echoed prompt follows nothing.
+    const known = [logprobs.token_logprobs, logprobs.top_logprobs].map((list) => list.map((entry) => entry !== null));
+    expect(known).toEqual(Array(2).fill(tokens.map((_, at) => at > 0 || !('echo' in fields))));
+  });
+
+  it('completions: a stream lists the same tokens as an answer, those a stop string held back too', async () => {
+    const fields = { prompt: 'Once', echo: true, logprobs: 1, stop: ' is running', max_tokens: null };
+    const whole = legacySchema.parse((await text(fields)).choices[0]?.logprobs);
+    const parts = (await stream('/v1/completions', fields)).flatMap(({ choices }) =>
+      choices.flatMap(({ logprobs }) => (logprobs === null ? [] : legacySchema.parse(logprobs))),
+    );
+    expect(parts.flatMap(({ tokens }) => tokens)).toEqual(whole.tokens);
+    expect(parts.flatMap((part) => part.text_offset)).toEqual(whole.text_offset);
+    expect(whole.tokens.slice(-2)).toEqual([' is', ' running']);
+  });
+
+  it('chat: a stream lists the same tokens as an answer, those a stop string held back too', async () => {
+    const fields = { logprobs: true, top_logprobs: 1, stop: ' is running' };
+    const whole = (await chat(fields)).choices[0]?.logprobs?.['content'];
+    const chunks = await stream('/v1/chat/completions', { ...fields, messages: [{ role: 'user', content: 'Hello' }] });
+    const listed = chunks.flatMap(({ choices }) => choices.flatMap(({ logprobs }) => logprobs ?? []));
+    const content = z.array(z.object({ content: z.array(z.unknown()) })).parse(listed);
+    expect(content.flatMap((part) => part.content)).toEqual(whole);
+  });
+
+  it('chat: as many alternatives as asked for, each once, falling', async () => {
+    const { choices } = await chat({ logprobs: true, top_logprobs: 20, max_tokens: 40 });
+    const entry = z.looseObject({ top_logprobs: z.array(z.looseObject({ token: z.string(), logprob: z.number() })) });
+    for (const { top_logprobs: top } of z.array(entry).parse(choices[0]?.logprobs?.['content'])) {
+      expect(new Set(top.map(({ token }) => token)).size).toBe(20);
+      expect(top.map(({ logprob }) => logprob)).toEqual(top.map(({ logprob }) => logprob).toSorted((a, b) => b - a));
+    }
   });
 });
 
@@ -260,10 +385,23 @@ describe('text completions', () => {
     expect(first?.choices[0]?.text).toBe('Once');
   });
 
-  it('a prompt that is none is refused as vLLM does', async () => {
-    const init = { method: 'POST', body: '{"prompt":[1,2]}' };
-    const response = await handleRequest(new Request('http://demo/v1/completions', init), config);
+  it('the stop string is named; ignore_eos goes on to the limit; suffix and the seed’s size do not matter', async () => {
+    const stopped = await text({ stop: ' engine', max_tokens: null, suffix: ' end' });
+    expect(stopped.choices[0]).toMatchObject({ finish_reason: 'stop', stop_reason: ' engine' });
+    const long = await text({ ignore_eos: true, max_tokens: 500, seed: 2 ** 63 });
+    expect([long.choices[0]?.finish_reason, long.usage.completion_tokens]).toEqual(['length', 500]);
+  });
+
+  it.each([
+    ['{"prompt":', null],
+    ['{"prompt":[1,2]}', 'prompt'],
+    ['{"prompt":[]}', 'prompt'],
+    ['{"prompt":"a","seed":0.5}', 'seed'],
+    ['{"prompt":"a","max_tokens":0}', 'max_tokens'],
+    ['{"prompt":"a","stream_options":{"include_usage":true}}', 'stream_options'],
+  ])('%s is refused as vLLM does', async (body, param) => {
+    const response = await handleRequest(new Request('http://demo/v1/completions', { method: 'POST', body }), config);
     expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ error: { type: 'BadRequestError', code: 400 } });
+    expect(await response.json()).toMatchObject({ error: { type: 'BadRequestError', param, code: 400 } });
   });
 });
