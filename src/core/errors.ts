@@ -62,6 +62,7 @@ export type GatewayError =
       readonly requested: number;
     }
   | { readonly kind: 'concurrency_limited'; readonly scope: LimitScope; readonly limit: number; readonly used: number }
+  | { readonly kind: 'insufficient_quota' }
   | { readonly kind: 'request_too_large'; readonly bodyBytesMax: number }
   | { readonly kind: 'unsupported_content_type'; readonly contentType: string }
   | { readonly kind: 'unsupported_content_encoding'; readonly contentEncoding: string }

@@ -37,6 +37,15 @@ export type LimitedScope = readonly [name: string, limits: Limits];
 /** The name under which the workspace's own use is kept. */
 export const WORKSPACE_SCOPE = '';
 
+/** The scopes that a key's requests count against: the workspace, and the key where it has limits of its own. */
+export function toScopes(
+  key: string,
+  { workspaceLimits, keyLimits }: { readonly workspaceLimits: Limits; readonly keyLimits: Limits | null },
+): readonly LimitedScope[] {
+  const workspace = [WORKSPACE_SCOPE, workspaceLimits] as const;
+  return keyLimits === null ? [workspace] : [workspace, [key, keyLimits]];
+}
+
 const NEVER_RETRY_MS = 60_000;
 
 /**
@@ -166,4 +175,18 @@ export function readRates(table: ScopeTable, scopes: readonly LimitedScope[]): R
     };
   }
   return rates;
+}
+
+/** Requests in flight beside their limit, of the scope that has the least room. */
+export type ConcurrencyStatus = { readonly limit: number | null; readonly inUse: number };
+
+/** How many requests are in flight, and how many may be. */
+export function readConcurrency(table: ScopeTable, scopes: readonly LimitedScope[]): ConcurrencyStatus {
+  let least: ConcurrencyStatus = { limit: null, inUse: table.scopes.get(WORKSPACE_SCOPE)?.inFlight ?? 0 };
+  for (const [name, { concurrency }] of scopes) {
+    if (concurrency === null) continue;
+    const inUse = table.scopes.get(name)?.inFlight ?? 0;
+    if (least.limit === null || concurrency - inUse < least.limit - least.inUse) least = { limit: concurrency, inUse };
+  }
+  return least;
 }

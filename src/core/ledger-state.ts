@@ -3,27 +3,27 @@
 // call would cost more than the decision; nothing else is remembered between calls, so equal histories decide equally.
 
 import { type GatewayError } from './errors.ts';
+import { createCredits, findFunding, type Funds, UNKNOWN_FUNDS } from './ledger-credits.ts';
 import { estimateTokens, learnOutput } from './ledger-estimate.ts';
-import { closeAsLost, type Receipt } from './receipt.ts';
 import {
-  changeScope,
-  type ClippedUnits,
-  findRefusal,
-  type LimitedScope,
-  NOTHING_CLIPPED,
-  readRates,
-  WORKSPACE_SCOPE,
-} from './ledger-scopes.ts';
+  boundsOf,
+  cancelReservation,
+  closeReservation,
+  NOTHING_TAKEN,
+  openReservation,
+  scopesOf,
+} from './ledger-opening.ts';
+import { findRefusal, readRates } from './ledger-scopes.ts';
 import {
   type ClosedReceipt,
   type LedgerCommand,
   type LedgerDecision,
   type LedgerOutcome,
   type LedgerState,
-  type OpenReservation,
   type Reservation,
 } from './ledger-types.ts';
-import { toTotalTokens } from './usage.ts';
+import { toHoldNanoUsd } from './money.ts';
+import { closeAsLost } from './receipt.ts';
 
 const BAR_MS = 60_000;
 
@@ -34,6 +34,7 @@ export function createLedgerState(): LedgerState {
     nextExpiryMs: Infinity,
     seq: 0,
     scopes: new Map(),
+    credits: createCredits(),
     open: new Map(),
     barred: new Map(),
     learned: new Map(),
@@ -44,29 +45,34 @@ export function createLedgerState(): LedgerState {
  * Applies one command at `nowMs`.
  *
  * @param closedBefore What the store holds under the command's id, looked up by the caller when the id is not open.
+ * @param funds What the workspace was granted, as far as the caller knows.
  */
 export function applyCommand(
   state: LedgerState,
   command: LedgerCommand,
   nowMs: number,
   closedBefore: ClosedReceipt | null,
+  funds: Funds = UNKNOWN_FUNDS,
 ): LedgerOutcome {
   const expired = expireLeases(state, nowMs);
   const id = command.type === 'release' ? command.id : command.reservation.receipt.id;
   // The caller looked before this call's own expiries, which may have closed the very id the command is about.
   const before = expired.closed.find(({ receipt }) => receipt.id === id) ?? closedBefore;
-  const outcome = dispatch(state, command, before);
+  const outcome = dispatch(state, command, before, funds);
   if (expired.closed.length === 0) return outcome;
   return {
-    decision: outcome.decision,
+    ...outcome,
     closed: [...expired.closed, ...outcome.closed],
     touchedIds: [...expired.touchedIds, ...outcome.touchedIds],
     touchedScopes: [...expired.touchedScopes, ...outcome.touchedScopes],
   };
 }
 
+/** What is to be saved of a change. */
+export type LedgerChange = Omit<LedgerOutcome, 'decision' | 'saveFirst'>;
+
 /** Closes every reservation whose lease has run out: slot and unused tokens freed, receipt `lost` at the last counts. */
-export function expireLeases(state: LedgerState, nowMs: number): Omit<LedgerOutcome, 'decision'> {
+export function expireLeases(state: LedgerState, nowMs: number): LedgerChange {
   state.nowMs = Math.max(state.nowMs, nowMs);
   const closed: ClosedReceipt[] = [];
   const touchedIds: string[] = [];
@@ -79,7 +85,7 @@ export function expireLeases(state: LedgerState, nowMs: number): Omit<LedgerOutc
       continue;
     }
     const receipt = closeAsLost(current.reservation.receipt, state.nowMs);
-    closed.push(close(state, id, current, receipt));
+    closed.push(closeReservation(state, id, current, receipt));
     touchedIds.push(id);
     for (const [scope] of scopesOf(current.reservation)) touchedScopes.add(scope);
   }
@@ -90,10 +96,15 @@ export function expireLeases(state: LedgerState, nowMs: number): Omit<LedgerOutc
   return { closed, touchedIds, touchedScopes: [...touchedScopes] };
 }
 
-function dispatch(state: LedgerState, command: LedgerCommand, closedBefore: ClosedReceipt | null): LedgerOutcome {
+function dispatch(
+  state: LedgerState,
+  command: LedgerCommand,
+  closedBefore: ClosedReceipt | null,
+  funds: Funds,
+): LedgerOutcome {
   switch (command.type) {
     case 'reserve':
-      return reserve(state, command.reservation, closedBefore);
+      return reserve(state, command.reservation, closedBefore, funds);
     case 'renew':
       return renew(state, command.reservation, closedBefore);
     case 'settle':
@@ -103,17 +114,38 @@ function dispatch(state: LedgerState, command: LedgerCommand, closedBefore: Clos
   }
 }
 
-function reserve(state: LedgerState, reservation: Reservation, closedBefore: ClosedReceipt | null): LedgerOutcome {
+function reserve(
+  state: LedgerState,
+  reservation: Reservation,
+  closedBefore: ClosedReceipt | null,
+  funds: Funds,
+): LedgerOutcome {
   const id = reservation.receipt.id;
   if (state.barred.has(id)) return answer(refuse(state, reservation, { kind: 'client_closed_request' }));
-  const scopes = scopesOf(reservation);
   // A repeated reserve, or one that its own settle overtook, is answered again and takes nothing.
-  if (state.open.has(id) || closedBefore !== null) return answer({ type: 'admitted', rates: readRates(state, scopes) });
-  const tokens = estimateTokens(state.learned, reservation, scopesOf(reservation));
+  const known = state.open.get(id);
+  if (known !== undefined || closedBefore !== null) {
+    const again = answer(admit(state, reservation, known?.outputLimit ?? null));
+    return { ...again, saveFirst: (known?.heldNanoUsd ?? 0) > 0 };
+  }
+  const scopes = scopesOf(reservation);
+  const funding = findFunding(state.credits, funds, boundsOf(reservation), reservation.receipt.rates);
+  const outputLimit = funding.ok ? funding.value.outputLimit : null;
+  const estimate = estimateTokens(state.learned, reservation, scopes);
+  // What the balance does not buy is not taken from the buckets either.
+  const tokens =
+    outputLimit === null ? estimate : Math.min(estimate, reservation.promptTokens + outputLimit * reservation.choices);
   const refusal = findRefusal(state, scopes, tokens);
   if (refusal !== null) return answer(refuse(state, reservation, refusal));
-  open(state, reservation, tokens, null);
-  return touched({ type: 'admitted', rates: readRates(state, scopes) }, reservation);
+  if (!funding.ok) return answer(refuse(state, reservation, funding.error));
+  const { heldNanoUsd, isTight } = funding.value;
+  openReservation(state, reservation, { tokens, heldNanoUsd, outputLimit }, null);
+  return { ...touched(admit(state, reservation, outputLimit), reservation), saveFirst: isTight };
+}
+
+function admit(state: LedgerState, reservation: Reservation, outputLimit: number | null): LedgerDecision {
+  const rates = readRates(state, scopesOf(reservation));
+  return outputLimit === null ? { type: 'admitted', rates } : { type: 'admitted', rates, outputLimit };
 }
 
 function renew(state: LedgerState, reservation: Reservation, closedBefore: ClosedReceipt | null): LedgerOutcome {
@@ -122,7 +154,7 @@ function renew(state: LedgerState, reservation: Reservation, closedBefore: Close
   const current = state.open.get(id);
   if (current === undefined) {
     if (closedBefore !== null && closedBefore.receipt.status !== 'lost') return answer({ type: 'renewed', go: false });
-    open(state, reservation, estimateTokens(state.learned, reservation, scopesOf(reservation)), closedBefore);
+    adopt(state, reservation, closedBefore);
   } else {
     const leaseUntilMs = state.nowMs + reservation.leaseMs;
     const save = leaseUntilMs - current.savedLeaseUntilMs >= reservation.leaseMs / 3;
@@ -134,6 +166,16 @@ function renew(state: LedgerState, reservation: Reservation, closedBefore: Close
   return touched({ type: 'renewed', go: true }, reservation);
 }
 
+/** Takes in a request that runs already: nothing can refuse it any more, so it takes what it needs. */
+function adopt(state: LedgerState, reservation: Reservation, before: ClosedReceipt | null): void {
+  const tokens = estimateTokens(state.learned, reservation, scopesOf(reservation));
+  const bounds = boundsOf(reservation);
+  const hold = bounds === null ? 0 : toHoldNanoUsd(bounds, reservation.receipt.rates);
+  // What it was charged already is not held a second time.
+  const heldNanoUsd = Math.max(0, hold - (before?.receipt.cost_nano_usd ?? 0));
+  openReservation(state, reservation, { tokens, heldNanoUsd, outputLimit: null }, before);
+}
+
 function settle(state: LedgerState, reservation: Reservation, closedBefore: ClosedReceipt | null): LedgerOutcome {
   const id = reservation.receipt.id;
   if (state.barred.has(id)) return answer({ type: 'settled' });
@@ -141,8 +183,8 @@ function settle(state: LedgerState, reservation: Reservation, closedBefore: Clos
   if (current === undefined && closedBefore !== null && closedBefore.receipt.status !== 'lost') {
     return answer({ type: 'settled' });
   }
-  const opened = current ?? open(state, reservation, 0, closedBefore);
-  const closed = close(state, id, { ...opened, reservation }, reservation.receipt);
+  const opened = current ?? openReservation(state, reservation, NOTHING_TAKEN, closedBefore);
+  const closed = closeReservation(state, id, { ...opened, reservation }, reservation.receipt);
   learnOutput(state.learned, reservation);
   return { ...touched({ type: 'settled' }, reservation), closed: [closed] };
 }
@@ -152,77 +194,8 @@ function release(state: LedgerState, id: string): LedgerOutcome {
   state.nextExpiryMs = Math.min(state.nextExpiryMs, state.nowMs + BAR_MS);
   const current = state.open.get(id);
   if (current === undefined) return answer({ type: 'released' });
-  state.open.delete(id);
-  // What an earlier closing charged stays charged, as its receipt stays.
-  const requests = current.before === null ? -1 : 0;
-  for (const [name, limits] of scopesOf(current.reservation)) {
-    const change = { requests, tokens: -current.takenTokens, inFlight: -1, ...readSeqs(state, current) };
-    changeScope(state, name, limits, change, requests === 0 ? tokensClipped(current, name) : clippedOf(current, name));
-  }
+  cancelReservation(state, id, current);
   return touched({ type: 'released' }, current.reservation);
-}
-
-/** Takes slot, request and tokens in every scope. A reservation that was closed as lost has paid its request already. */
-function open(
-  state: LedgerState,
-  reservation: Reservation,
-  tokens: number,
-  before: ClosedReceipt | null,
-): OpenReservation {
-  const leaseUntilMs = state.nowMs + reservation.leaseMs;
-  const seq = state.seq + 1;
-  const clipped: Record<string, ClippedUnits> = {};
-  const opened = {
-    reservation,
-    takenTokens: tokens,
-    clipped,
-    seq,
-    leaseUntilMs,
-    savedLeaseUntilMs: leaseUntilMs,
-    before,
-  };
-  const requests = before === null ? 1 : 0;
-  for (const [name, limits] of scopesOf(reservation)) {
-    const change = { requests, tokens, inFlight: 1, ...readSeqs(state, opened) };
-    clipped[name] = changeScope(state, name, limits, change, NOTHING_CLIPPED);
-  }
-  state.seq = seq;
-  state.open.set(reservation.receipt.id, opened);
-  state.nextExpiryMs = Math.min(state.nextExpiryMs, leaseUntilMs);
-  return opened;
-}
-
-/** Frees the slot and replaces the tokens taken by those really used, less what an earlier closing charged. */
-function close(state: LedgerState, id: string, current: OpenReservation, receipt: Receipt): ClosedReceipt {
-  state.open.delete(id);
-  const chargedBefore = current.before === null ? 0 : toTotalTokens(current.before.receipt.usage);
-  const tokens = toTotalTokens(receipt.usage) - chargedBefore - current.takenTokens;
-  for (const [name, limits] of scopesOf(current.reservation)) {
-    const change = { requests: 0, tokens, inFlight: -1, ...readSeqs(state, current) };
-    changeScope(state, name, limits, change, tokensClipped(current, name));
-  }
-  return { rev: (current.before?.rev ?? 0) + 1, receipt };
-}
-
-function clippedOf({ clipped }: OpenReservation, name: string): ClippedUnits {
-  return clipped[name] ?? NOTHING_CLIPPED;
-}
-
-/** Where the request itself stays used, what it did not get of the request bucket is forgiven. */
-function tokensClipped(current: OpenReservation, name: string): ClippedUnits {
-  return { requests: 0, tokens: clippedOf(current, name).tokens };
-}
-
-/** A reservation's number, and that of the oldest still open: they are kept in the order of taking. */
-function readSeqs(state: LedgerState, { seq }: OpenReservation): { readonly seq: number; readonly oldestSeq: number } {
-  const oldest = state.open.values().next();
-  return { seq, oldestSeq: oldest.done === true ? seq : oldest.value.seq };
-}
-
-/** The scopes a request counts against: the workspace, and the key where it has limits of its own. */
-export function scopesOf(reservation: Reservation): readonly LimitedScope[] {
-  const workspace = [WORKSPACE_SCOPE, reservation.workspaceLimits] as const;
-  return reservation.keyLimits === null ? [workspace] : [workspace, [reservation.receipt.key, reservation.keyLimits]];
 }
 
 function refuse(state: LedgerState, reservation: Reservation, error: GatewayError): LedgerDecision {
@@ -230,7 +203,7 @@ function refuse(state: LedgerState, reservation: Reservation, error: GatewayErro
 }
 
 function answer(decision: LedgerDecision): LedgerOutcome {
-  return { decision, closed: [], touchedIds: [], touchedScopes: [] };
+  return { decision, closed: [], touchedIds: [], touchedScopes: [], saveFirst: false };
 }
 
 function touched(decision: LedgerDecision, reservation: Reservation): LedgerOutcome {
@@ -239,5 +212,6 @@ function touched(decision: LedgerDecision, reservation: Reservation): LedgerOutc
     closed: [],
     touchedIds: [reservation.receipt.id],
     touchedScopes: scopesOf(reservation).map(([name]) => name),
+    saveFirst: false,
   };
 }

@@ -2,6 +2,7 @@
 
 import { type Limits } from './api-key.ts';
 import { type GatewayError } from './errors.ts';
+import { type Credits, type CreditTerms } from './ledger-credits.ts';
 import { type ClippedUnits, type Scope } from './ledger-scopes.ts';
 import { type Receipt } from './receipt.ts';
 import { type RateSnapshot } from './retry-hints.ts';
@@ -19,6 +20,8 @@ export type Reservation = {
   /** Choices over all prompts; what is learned of a model is per choice. */
   readonly choices: number;
   readonly leaseMs: number;
+  /** Of a prepaid workspace only: nothing is held for others. */
+  readonly credit?: CreditTerms;
 };
 
 /** What may be asked of a ledger about one request. */
@@ -31,9 +34,12 @@ export type LedgerCommand =
 /** A receipt that was closed before, as the store has it; `rev` counts its closings. */
 export type ClosedReceipt = { readonly rev: number; readonly receipt: Receipt };
 
-/** The ledger's answer. `go: false` on a renewal means: end the request now. */
+/**
+ * The ledger's answer. `go: false` on a renewal means: end the request now. `outputLimit` on an admission: each choice may
+ * have so many tokens and no more, since the balance buys no more.
+ */
 export type LedgerDecision =
-  | { readonly type: 'admitted'; readonly rates: RateSnapshot }
+  | { readonly type: 'admitted'; readonly rates: RateSnapshot; readonly outputLimit?: number }
   | { readonly type: 'refused'; readonly error: GatewayError; readonly rates: RateSnapshot }
   | { readonly type: 'renewed'; readonly go: boolean }
   | { readonly type: 'settled' }
@@ -44,6 +50,10 @@ export type OpenReservation = {
   readonly reservation: Reservation;
   /** What was taken from the token buckets for it. */
   readonly takenTokens: number;
+  /** What is held of the balance for it. */
+  readonly heldNanoUsd: number;
+  /** Output tokens per choice that the balance bought; null when it bought all that was asked for. */
+  readonly outputLimit: number | null;
   /** Per scope what the debt limit kept it from taking. */
   readonly clipped: Readonly<Record<string, ClippedUnits>>;
   /** Its number in the order of taking. */
@@ -63,6 +73,7 @@ export type LedgerState = {
   /** The number of the newest reservation. */
   seq: number;
   readonly scopes: Map<string, Scope>;
+  readonly credits: Credits;
   readonly open: Map<string, OpenReservation>;
   /** Released ids and until when they are barred. */
   readonly barred: Map<string, number>;
@@ -76,4 +87,6 @@ export type LedgerOutcome = {
   readonly closed: readonly ClosedReceipt[];
   readonly touchedIds: readonly string[];
   readonly touchedScopes: readonly string[];
+  /** Whether the answer must wait until this is durable: the balance could not bear a hold that is forgotten. */
+  readonly saveFirst: boolean;
 };

@@ -6,7 +6,10 @@ import { toHttpHints } from './retry-hints.ts';
 
 type LimitFault = Extract<
   GatewayError,
-  { kind: 'too_many_failed_keys' | 'rate_limited' | 'request_above_bucket' | 'concurrency_limited' }
+  {
+    kind:
+      'too_many_failed_keys' | 'rate_limited' | 'request_above_bucket' | 'concurrency_limited' | 'insufficient_quota';
+  }
 >;
 
 /** Translates a refusal by a limit. */
@@ -49,6 +52,15 @@ export function toLimitFault(error: LimitFault): OpenAIError {
         'concurrency_limit_exceeded',
         null,
         toHttpHints({ retry: true, afterMs: 1000 }),
+      );
+    case 'insufficient_quota':
+      return answer(
+        429,
+        'The credits left in this workspace do not pay for this request. Add credits or shorten the prompt.',
+        'insufficient_quota',
+        'insufficient_quota',
+        null,
+        toHttpHints({ retry: false }),
       );
   }
 }

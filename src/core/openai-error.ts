@@ -46,6 +46,7 @@ export function toOpenAIError(error: GatewayError): OpenAIError {
     case 'rate_limited':
     case 'request_above_bucket':
     case 'concurrency_limited':
+    case 'insufficient_quota':
       return toLimitFault(error);
     case 'auth_unavailable':
     case 'catalog_unavailable':

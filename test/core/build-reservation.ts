@@ -2,6 +2,7 @@
 
 import { type Limits, UNLIMITED } from '../../src/core/api-key.ts';
 import { type Reservation } from '../../src/core/ledger-types.ts';
+import { type CreditTerms } from '../../src/core/ledger-credits.ts';
 import { buildReceipt, type ReceiptStatus } from '../../src/core/receipt.ts';
 import { buildUsage } from '../../src/core/usage.ts';
 
@@ -15,14 +16,17 @@ export type ReservationOptions = {
   readonly output?: number | null;
   readonly choices?: number;
   readonly leaseMs?: number;
+  /** What a prepaid request may use at most, over all prompts and per choice. */
+  readonly credit?: CreditTerms | null;
   readonly status?: ReceiptStatus;
   /** What was really used so far: input and output tokens. */
   readonly used?: readonly [input: number, output: number];
 };
 
-/** A reservation of 10 prompt and 20 output tokens without limits, unless said otherwise. */
+/** A reservation of 10 prompt and 20 output tokens without limits or credits, unless said otherwise; 1,000 nano-USD a token. */
 export function buildReservation(options: ReservationOptions = {}): Reservation {
-  const { id = 'req_1', key = 'k', model = 'm', used = [0, 0], status = 'in_progress', keyLimits = null } = options;
+  const { id = 'req_1', key = 'k', model = 'm', used = [0, 0], status = 'in_progress' } = options;
+  const { keyLimits = null, credit = null } = options;
   const draft = {
     id,
     workspace: 'acme',
@@ -60,5 +64,6 @@ export function buildReservation(options: ReservationOptions = {}): Reservation 
     outputTokens: options.output === undefined ? 20 : options.output,
     choices: options.choices ?? 1,
     leaseMs: options.leaseMs ?? 60_000,
+    ...(credit === null ? {} : { credit }),
   };
 }

@@ -1,5 +1,6 @@
 // A ledger with a clock and a store, driven as the Durable Object drives it: load what was closed, apply, save.
 
+import { endRebuild, type Funds, readBalance } from '../../src/core/ledger-credits.ts';
 import { applyCommand, createLedgerState, expireLeases } from '../../src/core/ledger-state.ts';
 import {
   type ClosedReceipt,
@@ -17,11 +18,14 @@ export type LedgerHarness = {
   readonly closings: ClosedReceipt[];
   readonly apply: (command: LedgerCommand, nowMs: number) => LedgerDecision;
   readonly expire: (nowMs: number) => void;
+  /** What was granted, as the next call knows it. */
+  funds: Funds;
 };
 
-/** An empty ledger. */
-export function createLedgerHarness(): LedgerHarness {
+/** An empty ledger that knows what was spent before it began: nothing. */
+export function createLedgerHarness(grantedNanoUsd = 0): LedgerHarness {
   const state = createLedgerState();
+  endRebuild(state.credits, 0);
   const store = new Map<string, ClosedReceipt>();
   const closings: ClosedReceipt[] = [];
   function save(closed: readonly ClosedReceipt[]): void {
@@ -31,18 +35,33 @@ export function createLedgerHarness(): LedgerHarness {
       if (known === undefined || closing.rev > known.rev) store.set(closing.receipt.id, closing);
     }
   }
-  return {
+  const harness: LedgerHarness = {
     state,
     store,
     closings,
+    funds: { grantedNanoUsd, isCurrent: true },
     apply(next, nowMs) {
       const id = next.type === 'release' ? next.id : next.reservation.receipt.id;
-      const outcome = applyCommand(state, next, nowMs, state.open.has(id) ? null : (store.get(id) ?? null));
+      const before = state.open.has(id) ? null : (store.get(id) ?? null);
+      const outcome = applyCommand(state, next, nowMs, before, harness.funds);
       save(outcome.closed);
       return outcome.decision;
     },
     expire: (nowMs) => save(expireLeases(state, nowMs).closed),
   };
+  return harness;
+}
+
+/** What is left of a ledger's credits, in nano-USD. */
+export function readBalanceOf(ledger: LedgerHarness): number {
+  return readBalance(ledger.state.credits, ledger.funds);
+}
+
+/** The balance as receipts and open holds make it: grants − sum of receipts − holds. */
+export function countBalance({ store, state, funds }: LedgerHarness): number {
+  const spent = [...store.values()].reduce((sum, { receipt }) => sum + receipt.cost_nano_usd, 0);
+  const held = [...state.open.values()].reduce((sum, { heldNanoUsd }) => sum + heldNanoUsd, 0);
+  return funds.grantedNanoUsd - spent - held;
 }
 
 /** What is used of a scope's buckets now, in whole requests and tokens (fractions kept), and in flight. */

@@ -4,10 +4,11 @@
 import { expect, test } from 'vitest';
 import { type GatewayError } from '../../src/core/errors.ts';
 import { type LedgerCommand } from '../../src/core/ledger-types.ts';
-import { applyCommand, scopesOf } from '../../src/core/ledger-state.ts';
+import { scopesOf } from '../../src/core/ledger-opening.ts';
+import { applyCommand } from '../../src/core/ledger-state.ts';
 import { toTotalTokens } from '../../src/core/usage.ts';
 import { buildReservation, type ReservationOptions } from './build-reservation.ts';
-import { createLedgerHarness, type LedgerHarness, readUse } from './ledger-harness.ts';
+import { countBalance, createLedgerHarness, type LedgerHarness, readBalanceOf, readUse } from './ledger-harness.ts';
 import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
 
 const SCHEDULES = process.env['TURNPIKE_DEEP'] === undefined ? 2000 : 20_000;
@@ -29,6 +30,8 @@ type Plan = {
   readonly random: SeededRandom;
   readonly requests: readonly ReservationOptions[];
   readonly leasesMs: readonly number[];
+  /** Amounts of the grants there are in between, in nano-USD. */
+  readonly grants: readonly number[];
   readonly nextMs: (nowMs: number) => number;
 };
 
@@ -52,7 +55,9 @@ function planTight(seed: number): Plan {
       prompt: random.int(0, 40),
       output: random.chance(0.3) ? null : random.int(1, 60),
       choices: random.int(1, 3),
+      credit: random.chance(0.5) ? { inputTokensMax: random.int(0, 40), outputTokensMax: random.int(1, 60) } : null,
     })),
+    grants: [0, 1000, 40_000, 40_000, 1_000_000, -20_000],
     leasesMs: [60_000],
     nextMs: (nowMs) => nowMs + random.pick([0, 0, 0, 1, 50, 1000, 7000, 25_000, 61_000, -1, -30_000]),
   };
@@ -60,7 +65,7 @@ function planTight(seed: number): Plan {
 
 /** Limits far away and a clock that stands, so that every unit can be accounted for; some leases end at once. */
 function planFrozen(seed: number): Plan {
-  const { random, requests } = planTight(seed);
+  const { random, requests, grants } = planTight(seed);
   const far = { rpm: 1_000_000, tpm: 1_000_000_000, concurrency: null };
   return {
     random,
@@ -70,6 +75,7 @@ function planFrozen(seed: number): Plan {
       keyLimits: request.keyLimits === null ? null : far,
     })),
     leasesMs: [0, 60_000],
+    grants,
     nextMs: (nowMs) => nowMs,
   };
 }
@@ -96,12 +102,15 @@ function nextCommand({ random, requests, leasesMs }: Plan, sent: readonly Ledger
 
 /** Runs a plan and calls `check` after every step. */
 function runPlan(plan: Plan, check: (ledger: LedgerHarness, admissions: readonly Admission[]) => void): LedgerHarness {
-  const ledger = createLedgerHarness();
+  const { random } = plan;
+  const ledger = createLedgerHarness(random.pick(plan.grants));
   const admissions: Admission[] = [];
   const sent: LedgerCommand[] = [];
   let nowMs = START;
   for (let step = 0; step < STEPS; step += 1) {
     nowMs = plan.nextMs(nowMs);
+    const granted = ledger.funds.grantedNanoUsd + (random.chance(0.1) ? random.pick(plan.grants) : 0);
+    ledger.funds = { grantedNanoUsd: granted, isCurrent: random.chance(0.9) };
     const before = new Map(ledger.state.open);
     const barred = new Set(ledger.state.barred.keys());
     const closedBefore = ledger.closings.length;
@@ -115,6 +124,7 @@ function runPlan(plan: Plan, check: (ledger: LedgerHarness, admissions: readonly
         const { id } = command.reservation.receipt;
         const opened = ledger.state.open.get(id);
         if (opened !== undefined && opened !== before.get(id)) {
+          if (opened.heldNanoUsd > 0) expect(readBalanceOf(ledger), 'balance after a hold').toBeGreaterThanOrEqual(0);
           for (const [scope] of scopesOf(opened.reservation)) {
             const atMs = ledger.state.nowMs;
             const closingsFrom = ledger.closings.length;
@@ -131,6 +141,7 @@ function runPlan(plan: Plan, check: (ledger: LedgerHarness, admissions: readonly
       const closed = ledger.closings.slice(closedBefore).some(({ receipt }) => receipt.id === command.id);
       for (const own of admissions) if (own.id === command.id && !closed) own.released = true;
     }
+    expect(readBalanceOf(ledger), 'balance').toBe(countBalance(ledger));
     check(ledger, admissions);
   }
   ledger.expire(nowMs + 600_000);
@@ -149,15 +160,18 @@ function readAllUse(ledger: LedgerHarness, plan: Plan): string {
 function checkRefusal(ledger: LedgerHarness, plan: Plan, command: LedgerCommand, error: GatewayError): void {
   const alone = structuredClone(ledger.state);
   const use = readAllUse(ledger, plan);
-  applyCommand(ledger.state, command, ledger.state.nowMs, null);
+  const credits = { ...ledger.state.credits };
+  applyCommand(ledger.state, command, ledger.state.nowMs, null, ledger.funds);
   expect(readAllUse(ledger, plan), 'use after the same refusal again').toBe(use);
+  expect(ledger.state.credits, 'credits after the same refusal again').toEqual(credits);
   if (error.kind !== 'rate_limited') return;
   alone.open.clear();
   const early = structuredClone(alone);
-  const tooEarly = applyCommand(early, command, early.nowMs + error.retryAfterMs - 1, null).decision;
+  const tooEarly = applyCommand(early, command, early.nowMs + error.retryAfterMs - 1, null, ledger.funds).decision;
   expect(tooEarly.type, 'one millisecond early').toBe('refused');
-  const retried = applyCommand(alone, command, alone.nowMs + error.retryAfterMs, null).decision;
-  if (retried.type === 'refused') expect(retried.error.kind, 'after the wait').toBe('concurrency_limited');
+  const retried = applyCommand(alone, command, alone.nowMs + error.retryAfterMs, null, ledger.funds).decision;
+  const further = ['concurrency_limited', 'insufficient_quota', 'limiter_unavailable'];
+  if (retried.type === 'refused') expect(further, 'after the wait').toContain(retried.error.kind);
 }
 
 /** Levels within [0, 2 × capacity]; in flight exactly the open reservations. */
@@ -258,7 +272,7 @@ function forEachSeed(run: (seed: number) => void): void {
 const LONG_MS = 300_000;
 
 test(
-  `§5 ${SCHEDULES} tight schedules: intervals, levels, slots, honest refusals, one receipt each`,
+  `§5 ${SCHEDULES} tight schedules: intervals, levels, slots, balance, honest refusals, one receipt each`,
   { timeout: LONG_MS },
   () => {
     let admissions = 0;

@@ -1,7 +1,15 @@
 // Money to the unit: against rational arithmetic in BigInt, on random usages and at the halves.
 
 import { describe, expect, test } from 'vitest';
-import { parseRate, type Rates, toCostNanoUsd, toUsd } from '../../src/core/money.ts';
+import {
+  parseRate,
+  parseUsd,
+  type Rates,
+  toAffordableOutput,
+  toCostNanoUsd,
+  toHoldNanoUsd,
+  toUsd,
+} from '../../src/core/money.ts';
 import { buildUsage, NO_USAGE, type Usage } from '../../src/core/usage.ts';
 import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
 
@@ -30,9 +38,9 @@ function randomRate(random: SeededRandom): string {
 }
 
 describe('toCostNanoUsd', () => {
-  test('§9 20,000 random usages cost what rational arithmetic says, to the unit', () => {
+  test('§9 100,000 random usages cost what rational arithmetic says, to the unit', () => {
     const random = createSeededRandom(9);
-    for (let round = 0; round < 20_000; round += 1) {
+    for (let round = 0; round < 100_000; round += 1) {
       const input = random.int(0, random.pick([9, 40_000, 10_000_000]));
       const cached = random.int(0, input);
       const usage = buildUsage({
@@ -85,6 +93,83 @@ describe('toCostNanoUsd', () => {
     const rates = { input: 'x', cached_input: '0', cache_write: '0', output: '0' };
     expect(() => toCostNanoUsd(NO_USAGE, rates)).toThrow(RangeError);
   });
+});
+
+describe('holds', () => {
+  const rates = { input: '2', cached_input: '1', cache_write: '4', output: '10' };
+
+  test('§5 input at the highest of its rates, output for each choice, rounded up', () => {
+    expect(toHoldNanoUsd({ inputTokensMax: 10, outputTokensMax: 5, choices: 3 }, rates)).toBe(
+      (10 * 4 + 15 * 10) * 1000,
+    );
+    const fine = { input: '0.000001', cached_input: '0', cache_write: '0', output: '0' };
+    expect(toHoldNanoUsd({ inputTokensMax: 1, outputTokensMax: 9, choices: 1 }, fine)).toBe(1);
+    expect(toHoldNanoUsd({ inputTokensMax: 0, outputTokensMax: 9, choices: 1 }, fine)).toBe(0);
+  });
+
+  test('§5 what cannot be counted exactly is more than any balance', () => {
+    const dear = { ...rates, output: '999999999' };
+    const bounds = { inputTokensMax: 1, outputTokensMax: 1e9, choices: 128 };
+    expect(toHoldNanoUsd(bounds, dear)).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  test('§5 20,000 random requests: the hold covers every usage within the bounds, and a limit bought is the largest', () => {
+    const random = createSeededRandom(5);
+    for (let round = 0; round < 20_000; round += 1) {
+      const bounds = {
+        inputTokensMax: random.int(0, 5000),
+        outputTokensMax: random.int(1, 5000),
+        choices: random.int(1, 3),
+      };
+      const some = {
+        input: randomRate(random),
+        cached_input: randomRate(random),
+        cache_write: randomRate(random),
+        output: randomRate(random),
+      };
+      const hold = toHoldNanoUsd(bounds, some);
+      const input = random.int(0, bounds.inputTokensMax);
+      const cached = random.int(0, input);
+      const cacheWrite = random.int(0, input - cached);
+      const output = random.int(0, bounds.outputTokensMax * bounds.choices);
+      const cost = toCostNanoUsd(buildUsage({ input, cached, cacheWrite, output }), some);
+      if (cost > hold) expect.fail(`${JSON.stringify({ bounds, some, input, output })} cost ${cost}, held ${hold}`);
+      const balance = random.int(0, hold);
+      const limit = toAffordableOutput(balance, bounds, some);
+      const holdFor = (tokens: number): number => toHoldNanoUsd({ ...bounds, outputTokensMax: tokens }, some);
+      const fits = (tokens: number): boolean => holdFor(tokens) <= balance;
+      const largest = limit === null ? !fits(1) : fits(limit) && (limit === bounds.outputTokensMax || !fits(limit + 1));
+      if (!largest) expect.fail(`${JSON.stringify({ bounds, some, balance })} bought ${limit}`);
+    }
+  });
+});
+
+test.each([
+  ['5', 5_000_000_000],
+  ['+5', 5_000_000_000],
+  ['-2.5', -2_500_000_000],
+  ['0.000000001', 1],
+  ['-0', 0],
+  ['9007199.254740991', Number.MAX_SAFE_INTEGER],
+])('§5 a grant of %s USD is %i nano-USD', (text, nano) => {
+  expect(parseUsd(text)).toBe(nano);
+});
+
+test.each([
+  '',
+  '5 USD',
+  '$5',
+  '1e3',
+  '1,000',
+  '.5',
+  '5.',
+  '0.0000000001',
+  '9007199.254740992',
+  '99999999',
+  ' 5',
+  '--5',
+])('§5 %j is no amount', (text) => {
+  expect(parseUsd(text)).toBeNull();
 });
 
 test.each([

@@ -19,6 +19,7 @@ test.each<[GatewayError, number, string, string | null, string | null, Record<st
   [{ kind: 'insufficient_scope', scope: 'a' }, 403, INVALID, 'insufficient_scope', null, {}],
   [{ kind: 'auth_unavailable' }, 503, 'server_error', 'auth_unavailable', null, SOON],
   [{ kind: 'catalog_unavailable' }, 503, 'server_error', 'catalog_unavailable', null, SOON],
+  [{ kind: 'insufficient_quota' }, 429, 'insufficient_quota', 'insufficient_quota', null, NEVER],
   [{ kind: 'limiter_unavailable' }, 503, 'server_error', 'limiter_unavailable', null, SOON],
   [{ kind: 'model_not_found', model: 'm' }, 404, INVALID, 'model_not_found', 'model', {}],
   [{ kind: 'invalid_json', reason: 'x' }, 400, INVALID, 'invalid_json', null, {}],
