@@ -1,21 +1,26 @@
 // One workspace's ledger at work: decisions in memory, changes saved in groups, receipts carried to D1 by the alarm
 // (SPEC §5, §9). The decisions themselves are core/ledger-state.ts.
 
-import { applyCommand, expireLeases } from '../core/ledger-state.ts';
+import { type Account, type AccountQuery, readAccount } from '../core/ledger-account.ts';
+import { UNKNOWN_FUNDS } from '../core/ledger-credits.ts';
+import { applyCommand, expireLeases, type LedgerChange } from '../core/ledger-state.ts';
 import { type ClosedReceipt, type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';
 import { type LedgerStore, type QueuedReceipt } from './ledger-store.ts';
-import { type Revocations } from './revocations.ts';
 import { toReceiptRow, UPSERT_RECEIPTS } from './receipt-row.ts';
+import { createSpentHistory } from './spent-history.ts';
+import { type WorkspaceFacts } from './workspace-facts.ts';
 
 /** A ledger's operations; the Durable Object only passes them on. */
 export type LedgerBook = {
-  /** Decides. A settlement or release is answered once it is saved. */
+  /** Decides. A settlement or release, and a hold on a small balance, is answered once it is saved. */
   readonly apply: (command: LedgerCommand) => Promise<LedgerDecision>;
   /** A receipt as it stands here: in progress, or closed within the last days. */
   readonly findReceipt: (id: string) => Receipt | null;
+  /** How the account stands; null while D1 has not said what was granted and spent. */
+  readonly readAccount: (query: AccountQuery) => Promise<Account | null>;
   /** Expires leases, carries receipts to D1, sets the next alarm. Never rejects. */
   readonly onAlarm: () => Promise<void>;
 };
@@ -25,7 +30,7 @@ export type LedgerBookInput = {
   readonly store: LedgerStore;
   readonly setAlarm: (atMs: number) => Promise<void>;
   readonly db: D1Database;
-  readonly revocations: Revocations;
+  readonly facts: WorkspaceFacts;
   readonly now: () => number;
   readonly random: () => number;
   readonly log: (entry: LogEntry) => void;
@@ -43,18 +48,23 @@ const PRUNE_ROWS = 500;
 type Group = { ids: Set<string>; scopes: Set<string>; closed: Map<string, ClosedReceipt>; saved: Promise<void> | null };
 
 /** Opens the ledger that `store` holds. */
-export function openLedgerBook({ store, setAlarm, db, revocations, now, random, log }: LedgerBookInput): LedgerBook {
+export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }: LedgerBookInput): LedgerBook {
   const state = store.load();
   let group = createGroup();
   let unflushed = store.countUnflushed();
   let alarmAtMs = Infinity;
   let failures = 0;
+  const { credits } = state;
+  const history = createSpentHistory({ db, credits, listOwnCosts, now, log });
 
-  function note(change: {
-    touchedIds: readonly string[];
-    touchedScopes: readonly string[];
-    closed: readonly ClosedReceipt[];
-  }): void {
+  /** Costs of receipts that D1 may not have yet, those of the group that is still to be saved included. */
+  function listOwnCosts(): ReadonlyMap<string, number> {
+    const costs = new Map(store.listUnflushedCosts());
+    for (const [id, { receipt }] of group.closed) costs.set(id, receipt.cost_nano_usd);
+    return costs;
+  }
+
+  function note(change: LedgerChange): void {
     for (const id of change.touchedIds) group.ids.add(id);
     for (const scope of change.touchedScopes) group.scopes.add(scope);
     for (const closed of change.closed) group.closed.set(closed.receipt.id, closed);
@@ -94,8 +104,24 @@ export function openLedgerBook({ store, setAlarm, db, revocations, now, random, 
     await setAlarm(atMs);
   }
 
+  /**
+   * Whether a command comes from a key that may go no further; for a prepaid admission what was granted and spent is
+   * brought up to date as well. Settlements and releases are always taken, and wait for nothing.
+   */
+  async function isStopped(command: LedgerCommand): Promise<boolean> {
+    if (command.type !== 'reserve' && command.type !== 'renew') return false;
+    const { receipt, credit } = command.reservation;
+    const isAdmission = command.type === 'reserve' && credit !== undefined;
+    await Promise.all([
+      facts.refresh(receipt.workspace, receipt.key),
+      isAdmission ? history.complete(receipt.workspace) : undefined,
+    ]);
+    return facts.isRevoked(receipt.key);
+  }
+
   async function flush(): Promise<void> {
     for (;;) {
+      await history.pause();
       const rows = store.listUnflushed(FLUSH_ROWS);
       const last = rows.at(-1);
       if (last === undefined) break;
@@ -109,15 +135,15 @@ export function openLedgerBook({ store, setAlarm, db, revocations, now, random, 
 
   return {
     async apply(command) {
-      const revoked = await isStopped(command, revocations);
+      const revoked = await isStopped(command);
       if (revoked && command.type === 'reserve') return REVOKED;
       const id = command.type === 'release' ? command.id : command.reservation.receipt.id;
       const before = state.open.has(id) ? null : (group.closed.get(id) ?? store.findClosed(id));
-      const outcome = applyCommand(state, command, now(), before);
+      const outcome = applyCommand(state, command, now(), before, facts.readFunds() ?? UNKNOWN_FUNDS);
       note(outcome);
       const changed = outcome.touchedIds.length > 0 || outcome.closed.length > 0;
       const saved = changed ? saveSoon() : (group.saved ?? Promise.resolve());
-      if (command.type === 'settle' || command.type === 'release') await saved;
+      if (command.type === 'settle' || command.type === 'release' || outcome.saveFirst) await saved;
       // The others do not wait; that a save failed is logged, and what it held is saved with the next group.
       else saved.catch(() => undefined);
       return revoked && outcome.decision.type === 'renewed' ? { type: 'renewed', go: false } : outcome.decision;
@@ -126,6 +152,15 @@ export function openLedgerBook({ store, setAlarm, db, revocations, now, random, 
       const open = state.open.get(id);
       if (open !== undefined) return open.reservation.receipt;
       return (group.closed.get(id) ?? store.findClosed(id))?.receipt ?? null;
+    },
+    async readAccount(query) {
+      await Promise.all([facts.refresh(query.workspace, query.key), history.complete(query.workspace)]);
+      const funds = facts.readFunds();
+      if (funds === null || !credits.isWhole) return null;
+      const expired = expireLeases(state, now());
+      note(expired);
+      if (expired.touchedIds.length > 0) saveSoon().catch(() => undefined);
+      return readAccount(state, query, funds);
     },
     async onAlarm() {
       alarmAtMs = Infinity;
@@ -148,12 +183,6 @@ const REVOKED: LedgerDecision = {
   error: { kind: 'invalid_api_key', reason: 'Incorrect API key provided.' },
   rates: { requests: null, tokens: null },
 };
-
-/** Whether a command comes from a key that may go no further. Settlements and releases are always taken. */
-async function isStopped(command: LedgerCommand, revocations: Revocations): Promise<boolean> {
-  if (command.type !== 'reserve' && command.type !== 'renew') return false;
-  return revocations.isRevoked(command.reservation.receipt.key);
-}
 
 function createGroup(): Group {
   return { ids: new Set(), scopes: new Set(), closed: new Map(), saved: null };

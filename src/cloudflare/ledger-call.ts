@@ -1,20 +1,34 @@
 // What crosses between the gateway and a ledger object: one object with a version. An object keeps its code for minutes
 // after a deploy, so a ledger accepts the version before its own too (SPEC §11).
 
-import { type Receipt } from '../core/receipt.ts';
+import { type Account, type AccountQuery } from '../core/ledger-account.ts';
 import { type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
+import { type Receipt } from '../core/receipt.ts';
 
 /** The version this code speaks. It goes up when a field is read that older callers do not send. */
-export const LEDGER_CALL_VERSION = 1;
+export const LEDGER_CALL_VERSION = 2;
+
+/** The first version whose ledger knows credits: an older one would admit a prepaid request without a hold. */
+export const CREDITS_VERSION = 2;
+
+/** Every version a call or reply may have. */
+export type LedgerCallVersion = 1 | typeof LEDGER_CALL_VERSION;
 
 /** One call about one request. */
-export type LedgerCall = { readonly v: typeof LEDGER_CALL_VERSION; readonly command: LedgerCommand };
+export type LedgerCall = { readonly v: LedgerCallVersion; readonly command: LedgerCommand };
 
 /** The ledger's answer to a call. */
-export type LedgerReply = { readonly v: typeof LEDGER_CALL_VERSION; readonly decision: LedgerDecision };
+export type LedgerReply = { readonly v: LedgerCallVersion; readonly decision: LedgerDecision };
+
+/** A question about the account. */
+export type AccountCall = { readonly v: LedgerCallVersion; readonly query: AccountQuery };
+
+/** The account; null when it cannot be told now. */
+export type AccountReply = { readonly v: LedgerCallVersion; readonly account: Account | null };
 
 /** What a ledger object answers to. */
 export type LedgerRpc = Rpc.DurableObjectBranded & {
   readonly call: (call: LedgerCall) => Promise<LedgerReply>;
   readonly findReceipt: (id: string) => Receipt | null;
+  readonly readAccount: (call: AccountCall) => Promise<AccountReply>;
 };

@@ -2,11 +2,11 @@
 // turned into an answer. Nothing here decides.
 
 import { type GatewayError } from '../core/errors.ts';
-import { type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
+import { type LedgerCommand } from '../core/ledger-types.ts';
 import { err, ok } from '../core/result.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type Ledger, type LogEntry } from '../gateway/ports.ts';
-import { LEDGER_CALL_VERSION, type LedgerRpc } from './ledger-call.ts';
+import { CREDITS_VERSION, LEDGER_CALL_VERSION, type LedgerReply, type LedgerRpc } from './ledger-call.ts';
 
 const UNAVAILABLE: GatewayError = { kind: 'limiter_unavailable' };
 const LOCATIONS: Readonly<Record<string, DurableObjectLocationHint>> = {
@@ -32,16 +32,12 @@ export function createLedgerClient(
     return namespace.getByName(workspace, hint === undefined ? {} : { locationHint: hint });
   };
 
-  /** The decision; null when the object did not answer, or not in time. */
-  async function call(
-    workspace: string,
-    location: string | null,
-    command: LedgerCommand,
-  ): Promise<LedgerDecision | null> {
+  /** The reply; null when the object did not answer, or not in time. */
+  async function call(workspace: string, location: string | null, command: LedgerCommand): Promise<LedgerReply | null> {
     try {
       const calling = open(workspace, location).call({ v: LEDGER_CALL_VERSION, command });
       const reply = await withDeadline(calling, deadlineMs, () => undefined);
-      if (reply !== 'deadline') return reply.decision;
+      if (reply !== 'deadline') return reply;
       log({ event: 'ledger_unreachable', workspace, command: command.type, fault: 'no answer in time' });
     } catch (error) {
       log({ event: 'ledger_unreachable', workspace, command: command.type, fault: String(error) });
@@ -51,23 +47,29 @@ export function createLedgerClient(
 
   return {
     async reserve(reservation, location) {
-      const decision = await call(reservation.receipt.workspace, location, { type: 'reserve', reservation });
-      if (decision?.type === 'admitted') return ok(decision.rates);
+      const { receipt, credit } = reservation;
+      const reply = await call(receipt.workspace, location, { type: 'reserve', reservation });
+      const decision = reply?.decision;
+      const isOutdated = reply !== null && reply.v < CREDITS_VERSION && credit !== undefined;
+      if (isOutdated) log({ event: 'ledger_outdated', workspace: receipt.workspace, version: reply.v });
+      else if (decision?.type === 'admitted') {
+        return ok({ rates: decision.rates, outputLimit: decision.outputLimit ?? null });
+      }
       if (decision?.type === 'refused') return err({ error: decision.error, rates: decision.rates });
       return err({ error: UNAVAILABLE, rates: null });
     },
     async renew(reservation) {
-      const decision = await call(reservation.receipt.workspace, null, { type: 'renew', reservation });
-      if (decision?.type !== 'renewed') return 'unreachable';
-      return decision.go ? 'go' : 'stop';
+      const reply = await call(reservation.receipt.workspace, null, { type: 'renew', reservation });
+      if (reply?.decision.type !== 'renewed') return 'unreachable';
+      return reply.decision.go ? 'go' : 'stop';
     },
     async settle(reservation) {
-      const decision = await call(reservation.receipt.workspace, null, { type: 'settle', reservation });
-      return decision?.type === 'settled';
+      const reply = await call(reservation.receipt.workspace, null, { type: 'settle', reservation });
+      return reply?.decision.type === 'settled';
     },
     async release(workspace, id) {
-      const decision = await call(workspace, null, { type: 'release', id });
-      return decision?.type === 'released';
+      const reply = await call(workspace, null, { type: 'release', id });
+      return reply?.decision.type === 'released';
     },
     async findReceipt(workspace, id) {
       try {
@@ -75,6 +77,16 @@ export function createLedgerClient(
         return found === 'deadline' ? err(UNAVAILABLE) : ok(found);
       } catch (error) {
         log({ event: 'ledger_unreachable', workspace, command: 'findReceipt', fault: String(error) });
+        return err(UNAVAILABLE);
+      }
+    },
+    async readAccount(query) {
+      try {
+        const asking = open(query.workspace, null).readAccount({ v: LEDGER_CALL_VERSION, query });
+        const reply = await withDeadline(asking, deadlineMs, () => undefined);
+        return reply === 'deadline' || reply.account === null ? err(UNAVAILABLE) : ok(reply.account);
+      } catch (error) {
+        log({ event: 'ledger_unreachable', workspace: query.workspace, command: 'readAccount', fault: String(error) });
         return err(UNAVAILABLE);
       }
     },

@@ -5,10 +5,16 @@ import { DurableObject } from 'cloudflare:workers';
 import { type Receipt } from '../core/receipt.ts';
 import { type Env } from './env.ts';
 import { type LedgerBook, openLedgerBook } from './ledger-book.ts';
-import { LEDGER_CALL_VERSION, type LedgerCall, type LedgerReply } from './ledger-call.ts';
+import {
+  type AccountCall,
+  type AccountReply,
+  LEDGER_CALL_VERSION,
+  type LedgerCall,
+  type LedgerReply,
+} from './ledger-call.ts';
 import { openLedgerStore } from './ledger-store.ts';
 import { log } from './log.ts';
-import { createRevocations } from './revocations.ts';
+import { createWorkspaceFacts } from './workspace-facts.ts';
 
 /** A workspace's ledger; its name is the workspace's id. */
 export class Ledger extends DurableObject<Env> {
@@ -20,7 +26,7 @@ export class Ledger extends DurableObject<Env> {
       store: openLedgerStore(context.storage),
       setAlarm: (atMs) => context.storage.setAlarm(atMs),
       db: env.DB,
-      revocations: createRevocations(env.DB, Date.now, log),
+      facts: createWorkspaceFacts(env.DB, Date.now, log),
       now: Date.now,
       random: () => Math.random(),
       log,
@@ -35,6 +41,11 @@ export class Ledger extends DurableObject<Env> {
   /** A receipt this object still holds, in progress or closed. */
   findReceipt(id: string): Receipt | null {
     return this.#book.findReceipt(id);
+  }
+
+  /** How the workspace's credits and limits stand (SPEC §9). */
+  async readAccount({ query }: AccountCall): Promise<AccountReply> {
+    return { v: LEDGER_CALL_VERSION, account: await this.#book.readAccount(query) };
   }
 
   /** Carries receipts to D1; never throws, since a throwing alarm is dropped after six tries. */

@@ -2,6 +2,7 @@
 // groups, and which receipts D1 has is one number: everything up to `flushed_seq`.
 
 import * as z from 'zod';
+import { endRebuild } from '../core/ledger-credits.ts';
 import { createLedgerState } from '../core/ledger-state.ts';
 import { type ClosedReceipt, type LedgerState, type OpenReservation } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
@@ -25,21 +26,28 @@ export type LedgerStore = {
   /** Receipts D1 does not have yet, oldest first. */
   readonly listUnflushed: (limit: number) => readonly QueuedReceipt[];
   readonly countUnflushed: () => number;
+  /** Receipts D1 does not have yet: id and cost in nano-USD. */
+  readonly listUnflushedCosts: () => readonly (readonly [id: string, costNanoUsd: number])[];
   readonly markFlushed: (seq: number) => void;
   /** Drops flushed receipts closed before `beforeMs`, oldest first, at most `limit`. */
   readonly prune: (beforeMs: number, limit: number) => void;
 };
 
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
+
+/** Rows from before there were credits hold nothing. */
+type StoredReservation = Omit<OpenReservation, 'heldNanoUsd' | 'outputLimit'> &
+  Partial<Pick<OpenReservation, 'heldNanoUsd' | 'outputLimit'>>;
 
 /** What this code wrote itself and reads back: a version row guards the shape. */
-const openSchema = z.custom<OpenReservation>((value) => typeof value === 'object' && value !== null);
+const openSchema = z.custom<StoredReservation>((value) => typeof value === 'object' && value !== null);
 const receiptSchema = z.custom<Receipt>((value) => typeof value === 'object' && value !== null);
 
 /** Opens the store, creating or stepping its tables forward. */
 export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
   const { sql } = storage;
   migrate(storage);
+  let savedSpent: number | null = null;
 
   function readFlushedSeq(): number {
     return readNumber(sql.exec('SELECT flushed_seq FROM ledger').one()['flushed_seq']);
@@ -63,6 +71,8 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
       for (const row of sql.exec('SELECT body FROM reservations')) {
         restoreReservation(state, openSchema.parse(JSON.parse(readText(row['body']))));
       }
+      savedSpent = readSpent(sql);
+      if (savedSpent !== null) endRebuild(state.credits, savedSpent);
       return state;
     },
     save(state, changes, nowMs) {
@@ -85,7 +95,10 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
           const insert = 'INSERT OR REPLACE INTO receipts (id, rev, closed_at_ms, body) VALUES (?, ?, ?, ?)';
           sql.exec(insert, receipt.id, rev, nowMs, JSON.stringify(receipt));
         }
+        const { isWhole, spentNanoUsd } = state.credits;
+        if (isWhole && (changes.closed.length > 0 || spentNanoUsd !== savedSpent)) saveSpent(sql, spentNanoUsd);
       });
+      savedSpent = state.credits.isWhole ? state.credits.spentNanoUsd : null;
     },
     findClosed(id) {
       const [row] = sql.exec('SELECT rev, body FROM receipts WHERE id = ?', id).toArray();
@@ -98,6 +111,11 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
     },
     countUnflushed() {
       return readNumber(sql.exec('SELECT COUNT(*) AS n FROM receipts WHERE seq > ?', readFlushedSeq()).one()['n']);
+    },
+    listUnflushedCosts() {
+      const query = "SELECT id, body ->> '$.cost_nano_usd' AS cost FROM receipts WHERE seq > ?";
+      const rows = sql.exec(query, readFlushedSeq()).toArray();
+      return rows.map((row) => [readText(row['id']), readNumber(row['cost'])] as const);
     },
     markFlushed(seq) {
       sql.exec('UPDATE ledger SET flushed_seq = MAX(flushed_seq, ?)', seq);
@@ -119,21 +137,46 @@ function migrate(storage: DurableObjectStorage): void {
   const { sql } = storage;
   storage.transactionSync(() => {
     sql.exec('CREATE TABLE IF NOT EXISTS ledger (schema_version INTEGER NOT NULL, flushed_seq INTEGER NOT NULL)');
-    if (sql.exec('SELECT schema_version FROM ledger').toArray().length > 0) return;
-    sql.exec('INSERT INTO ledger VALUES (?, 0)', SCHEMA_VERSION);
-    sql.exec(`CREATE TABLE scopes (name TEXT PRIMARY KEY, requests_units INTEGER NOT NULL, requests_at_ms INTEGER NOT NULL,
-      tokens_units INTEGER NOT NULL, tokens_at_ms INTEGER NOT NULL) WITHOUT ROWID`);
-    sql.exec('CREATE TABLE reservations (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID');
-    sql.exec(`CREATE TABLE receipts (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL,
-      closed_at_ms INTEGER NOT NULL, body TEXT NOT NULL)`);
+    const [row] = sql.exec('SELECT schema_version FROM ledger').toArray();
+    const version = row === undefined ? 0 : readNumber(row['schema_version']);
+    if (version < 1) createTables(sql);
+    if (version < 2) {
+      sql.exec('ALTER TABLE ledger ADD COLUMN spent_nano_usd INTEGER');
+      sql.exec('ALTER TABLE ledger ADD COLUMN spent_seq INTEGER NOT NULL DEFAULT 0');
+    }
+    if (version < SCHEMA_VERSION) sql.exec('UPDATE ledger SET schema_version = ?', SCHEMA_VERSION);
   });
 }
 
-/** Slots in use are not stored: they are counted from the reservations. */
-function restoreReservation(state: LedgerState, open: OpenReservation): void {
-  const { receipt, keyLimits } = open.reservation;
+function createTables(sql: SqlStorage): void {
+  sql.exec('INSERT INTO ledger VALUES (1, 0)');
+  sql.exec(`CREATE TABLE scopes (name TEXT PRIMARY KEY, requests_units INTEGER NOT NULL, requests_at_ms INTEGER NOT NULL,
+      tokens_units INTEGER NOT NULL, tokens_at_ms INTEGER NOT NULL) WITHOUT ROWID`);
+  sql.exec('CREATE TABLE reservations (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID');
+  sql.exec(`CREATE TABLE receipts (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL,
+      closed_at_ms INTEGER NOT NULL, body TEXT NOT NULL)`);
+}
+
+/** What was spent up to a receipt; code from before this column writes receipts without it, and then it is unknown. */
+function readSpent(sql: SqlStorage): number | null {
+  const query = `SELECT spent_nano_usd AS spent FROM ledger
+    WHERE spent_seq >= (SELECT COALESCE(MAX(seq), 0) FROM receipts)`;
+  const [row] = sql.exec(query).toArray();
+  return row === undefined || row['spent'] === null ? null : readNumber(row['spent']);
+}
+
+function saveSpent(sql: SqlStorage, spentNanoUsd: number): void {
+  const update = 'UPDATE ledger SET spent_nano_usd = ?, spent_seq = (SELECT COALESCE(MAX(seq), 0) FROM receipts)';
+  sql.exec(update, spentNanoUsd);
+}
+
+/** Slots and holds are not stored: they are counted from the reservations. */
+function restoreReservation(state: LedgerState, stored: StoredReservation): void {
+  const { receipt, keyLimits } = stored.reservation;
   // The low marks of before are gone with the reset: from here on they are kept anew.
-  state.open.set(receipt.id, { ...open, seq: 0 });
+  const open = { ...stored, seq: 0, heldNanoUsd: stored.heldNanoUsd ?? 0, outputLimit: stored.outputLimit ?? null };
+  state.open.set(receipt.id, open);
+  state.credits.heldNanoUsd += open.heldNanoUsd;
   state.nextExpiryMs = Math.min(state.nextExpiryMs, open.leaseUntilMs);
   for (const name of keyLimits === null ? [''] : ['', receipt.key]) {
     const scope = state.scopes.get(name);

@@ -41,18 +41,21 @@ export const apiKeySchema = z.object({
 });
 export type ApiKey = z.infer<typeof apiKeySchema>;
 
-/**
- * A `workspace:<id>` entry. Prepaid billing is refused as unusable until the ledger holds credits: serving such a
- * workspace as if it were postpaid would give its tokens away.
- */
+/** How a workspace pays: out of credits granted before, or by what its receipts say afterwards. */
+export type Billing = 'prepaid' | 'postpaid';
+
+/** A `workspace:<id>` entry. */
 export const workspaceSchema = z.object({
   name: z.string().optional(),
   limits: limitsSchema.optional(),
-  billing: z.literal('postpaid').optional(),
+  billing: z.enum(['prepaid', 'postpaid']).optional(),
   location: z.enum(['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me']).optional(),
   disabled: z.boolean().optional(),
 });
 export type Workspace = z.infer<typeof workspaceSchema>;
+
+/** The limits that hold for a key's requests; `keyLimits` is null when the key has none of its own. */
+export type CallerLimits = { readonly workspaceLimits: Limits; readonly keyLimits: Limits | null };
 
 /** A key with the workspace it belongs to, as the key store hands it out. */
 export type KeyRecord = {
@@ -70,6 +73,7 @@ export type Caller = {
   readonly workspaceLimits: PartialLimits;
   readonly keyLimits: PartialLimits | null;
   readonly location: string | null;
+  readonly billing: Billing;
 };
 
 const NOT_GIVEN = 'You did not provide an API key. Send it as `Authorization: Bearer tp_…`.';
@@ -108,6 +112,7 @@ export function checkApiKey(record: KeyRecord, tokenHash: string, nowMs: number)
     workspaceLimits: workspace.limits ?? {},
     keyLimits: key.limits ?? null,
     location: workspace.location ?? null,
+    billing: workspace.billing ?? 'postpaid',
   });
 }
 
@@ -132,6 +137,14 @@ export function fillLimits(limits: PartialLimits, fallback: Limits): Limits {
 
 /** The limits of a key or a var that are taken alone: what is left out is unlimited. */
 export const UNLIMITED: Limits = { rpm: null, tpm: null, concurrency: null };
+
+/** A caller's limits, whole: the workspace's, and the key's own or null. */
+export function readLimits(caller: Caller, fallback: Limits): CallerLimits {
+  return {
+    workspaceLimits: fillLimits(caller.workspaceLimits, fallback),
+    keyLimits: caller.keyLimits === null ? null : fillLimits(caller.keyLimits, UNLIMITED),
+  };
+}
 
 /** Compares without an early exit, so that the time taken says nothing about where two hashes differ. */
 function isSameHash(stored: string, tokenHash: string): boolean {

@@ -1,6 +1,6 @@
 // The account of a workspace as GET /v1/credits shows it: credits, limits and what is left of each (SPEC §9). Pure.
 
-import { type Limits } from './api-key.ts';
+import { type Billing, type CallerLimits } from './api-key.ts';
 import { type Funds, readBalance } from './ledger-credits.ts';
 import { type ConcurrencyStatus, readConcurrency, readRates, toScopes } from './ledger-scopes.ts';
 import { type LedgerState } from './ledger-types.ts';
@@ -8,13 +8,7 @@ import { toUsd } from './money.ts';
 import { type RateSnapshot, type RateStatus } from './retry-hints.ts';
 
 /** Whose account is asked for, with the limits as the caller's records have them. */
-export type AccountQuery = {
-  readonly workspace: string;
-  readonly key: string;
-  readonly workspaceLimits: Limits;
-  /** null when the key has no limits of its own. */
-  readonly keyLimits: Limits | null;
-};
+export type AccountQuery = CallerLimits & { readonly workspace: string; readonly key: string };
 
 /** How an account stands. */
 export type Account = {
@@ -39,7 +33,7 @@ export function readAccount(state: LedgerState, query: AccountQuery, funds: Fund
 }
 
 /** The account as the API shows it; null where nothing limits. */
-export function toCreditsObject(account: Account, billing: 'prepaid' | 'postpaid'): Record<string, unknown> {
+export function toCreditsObject(account: Account, billing: Billing): Record<string, unknown> {
   const { rates, concurrency } = account;
   return {
     object: 'credits',

@@ -1,7 +1,7 @@
 // Use of a workspace and its keys: reading it, changing it, and what refuses a request (SPEC §5). Pure; the commands
 // that call this are in ledger-state.ts.
 
-import { type Limits } from './api-key.ts';
+import { type CallerLimits, type Limits } from './api-key.ts';
 import { type GatewayError, type LimitScope } from './errors.ts';
 import { forgetBefore, type LowMark, lowerSince, noteLow, readLowSince } from './low-marks.ts';
 import { type RateSnapshot } from './retry-hints.ts';
@@ -38,10 +38,7 @@ export type LimitedScope = readonly [name: string, limits: Limits];
 export const WORKSPACE_SCOPE = '';
 
 /** The scopes that a key's requests count against: the workspace, and the key where it has limits of its own. */
-export function toScopes(
-  key: string,
-  { workspaceLimits, keyLimits }: { readonly workspaceLimits: Limits; readonly keyLimits: Limits | null },
-): readonly LimitedScope[] {
+export function toScopes(key: string, { workspaceLimits, keyLimits }: CallerLimits): readonly LimitedScope[] {
   const workspace = [WORKSPACE_SCOPE, workspaceLimits] as const;
   return keyLimits === null ? [workspace] : [workspace, [key, keyLimits]];
 }

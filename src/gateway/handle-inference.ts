@@ -1,7 +1,7 @@
 // The way of one inference request, from its key to its answer: identify, parse, admit, forward, relay. Cheapest
 // refusal first, each step a Result (DESIGN of the pipeline: SPEC §3's order, §5's admission, §6's forwarding).
 
-import { type Caller, fillLimits, UNLIMITED } from '../core/api-key.ts';
+import { type Caller, readLimits } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
 import { type JsonBody, parseJsonBody } from '../core/json-body.ts';
 import { type Reservation } from '../core/ledger-types.ts';
@@ -11,6 +11,7 @@ import { buildOpenReceipt } from '../core/receipt.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { type RateSnapshot } from '../core/retry-hints.ts';
 import { type Endpoint, type InferenceRequest } from '../openai/endpoint.ts';
+import { buildCreditTerms, limitOutput } from '../openai/output-bounds.ts';
 import { listOwnedFields } from '../openai/upstream-body.ts';
 import { parameterError } from '../openai/parameter-error.ts';
 import { type HeldBytes } from './byte-budget.ts';
@@ -20,7 +21,7 @@ import { type Credentials, identifyCaller } from './identify-caller.ts';
 import { type Isolate } from './isolate.ts';
 import { type Ports, type Refusal } from './ports.ts';
 import { createHalt } from './relay-stream.ts';
-import { createRun, type RunEnd } from './run.ts';
+import { createRun, type Run, type RunEnd } from './run.ts';
 
 /** A request as it came in. */
 export type Inbound = {
@@ -127,7 +128,7 @@ async function admitAndForward(
   const halt = createHalt();
   inbound.signal.addEventListener('abort', () => halt.halt({ type: 'client_gone' }));
   try {
-    const admitted = await ports.ledger.reserve(run.reservation, caller.location);
+    const admitted = await admit(ports, run, caller, request);
     if (!admitted.ok) {
       const late = admitted.error.error.kind === 'limiter_unavailable';
       ended.resolve({ type: late ? 'release' : 'refused' });
@@ -137,18 +138,39 @@ async function admitAndForward(
       ended.resolve({ type: 'release' });
       return refuse({ kind: 'client_closed_request' });
     }
-    const context = { request, requestId: inbound.requestId, createdSeconds: Math.floor(inbound.receivedAtMs / 1000) };
+    const { rates, request: limited } = admitted.value;
+    const createdSeconds = Math.floor(inbound.receivedAtMs / 1000);
+    const context = { request: limited, requestId: inbound.requestId, createdSeconds };
     const answer = await forward(
       { ports, endpoint, context, run, halt, held: inbound.held, health: isolate.health },
       ended.resolve,
     );
     return answer.ok
-      ? ok({ rates: admitted.value, stream: request.stream, body: answer.value })
-      : err({ error: answer.error, rates: admitted.value, admitted: true });
+      ? ok({ rates, stream: request.stream, body: answer.value })
+      : err({ error: answer.error, rates, admitted: true });
   } catch (bug) {
     ended.resolve({ type: 'failed', error: { kind: 'internal_error' }, detail: String(bug) });
     throw bug;
   }
+}
+
+/** Reserves. The request that comes back goes up with the output that was admitted: a small balance may buy less. */
+async function admit(
+  ports: Ports,
+  run: Run,
+  caller: Caller,
+  request: InferenceRequest,
+): Promise<Result<{ readonly rates: RateSnapshot; readonly request: InferenceRequest }, Refusal>> {
+  const { reservation } = run;
+  const admission = await ports.ledger.reserve(reservation, caller.location);
+  if (!admission.ok) return admission;
+  const { rates, outputLimit } = admission.value;
+  if (reservation.credit === undefined) return ok({ rates, request });
+  // A ledger that forgets the reservation takes it in again with what was admitted, not with what was asked for.
+  if (outputLimit !== null) {
+    run.reservation = { ...reservation, credit: { ...reservation.credit, outputTokensMax: outputLimit } };
+  }
+  return ok({ rates, request: limitOutput(request, outputLimit) });
 }
 
 async function buildReservation(
@@ -175,12 +197,12 @@ async function buildReservation(
       client_request_id: inbound.clientRequestId,
       end_user: request.endUser,
     }),
-    workspaceLimits: fillLimits(caller.workspaceLimits, ports.settings.defaultLimits),
-    keyLimits: caller.keyLimits === null ? null : fillLimits(caller.keyLimits, UNLIMITED),
+    ...readLimits(caller, ports.settings.defaultLimits),
     promptTokens: request.promptTokens,
     outputTokens: request.outputLimit === null ? null : request.outputLimit * request.choices,
     choices: request.choices,
     leaseMs: ports.settings.leaseMs,
+    ...(caller.billing === 'prepaid' ? { credit: buildCreditTerms(request) } : {}),
   };
 }
 

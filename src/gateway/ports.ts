@@ -3,6 +3,7 @@
 
 import { type KeyRecord, type Limits } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
+import { type Account, type AccountQuery } from '../core/ledger-account.ts';
 import { type Reservation } from '../core/ledger-types.ts';
 import { type ModelCatalog } from '../core/model-catalog.ts';
 import { type Receipt } from '../core/receipt.ts';
@@ -21,9 +22,12 @@ export type CatalogStore = { readonly read: () => Promise<Result<ModelCatalog, G
 /** A refusal, with the limits as they stand. */
 export type Refusal = { readonly error: GatewayError; readonly rates: RateSnapshot | null };
 
+/** An admission. `outputLimit`: output tokens per choice, where the workspace's credits buy no more; else null. */
+export type Admission = { readonly rates: RateSnapshot; readonly outputLimit: number | null };
+
 /** The ledgers of all workspaces. Every call has a deadline; none rejects. */
 export type Ledger = {
-  readonly reserve: (reservation: Reservation, location: string | null) => Promise<Result<RateSnapshot, Refusal>>;
+  readonly reserve: (reservation: Reservation, location: string | null) => Promise<Result<Admission, Refusal>>;
   /** `unreachable` leaves the request running: its lease covers it. */
   readonly renew: (reservation: Reservation) => Promise<'go' | 'stop' | 'unreachable'>;
   /** Whether the settlement is durable. */
@@ -32,6 +36,8 @@ export type Ledger = {
   readonly release: (workspace: string, id: string) => Promise<boolean>;
   /** A receipt the ledger still holds; null when it holds none. */
   readonly findReceipt: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
+  /** How a workspace's credits and limits stand. */
+  readonly readAccount: (query: AccountQuery) => Promise<Result<Account, GatewayError>>;
 };
 
 /** The record of receipts. */

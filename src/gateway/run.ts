@@ -23,7 +23,8 @@ export function buildUpstreamEnd(failure: UpstreamFailure, detail: string): RunE
 
 /** What is known so far. */
 export type Run = {
-  readonly reservation: Reservation;
+  /** Replaced once, when the ledger admits less than was asked for. */
+  reservation: Reservation;
   /** Gateway-owned fields that the client sent and the engine did not get; named in the log. */
   readonly droppedFields: readonly string[];
   backend: string | null;

@@ -14,6 +14,7 @@ import { type Credentials, identifyCaller } from '../gateway/identify-caller.ts'
 import { listModels, readModel } from '../gateway/list-models.ts';
 import { type Ports } from '../gateway/ports.ts';
 import { createReadLimiter } from '../gateway/read-limiter.ts';
+import { readCredits } from '../gateway/read-credits.ts';
 import { readReceipt } from '../gateway/read-receipt.ts';
 import { type Endpoint } from '../openai/endpoint.ts';
 import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
@@ -126,6 +127,7 @@ function addReads(app: App, ports: Ports): void {
   };
   addRead('/v1/models', 'models:read', (caller) => listModels(ports, caller));
   addRead('/v1/models/:id{.+}', 'models:read', (caller, context) => readModel(ports, caller, readTail(context)));
+  addRead('/v1/credits', 'receipts:read', (caller) => readCredits(ports, caller));
   addRead('/v1/receipts/:id', null, (caller, context) => readReceipt(ports, caller, readTail(context)));
 }
 

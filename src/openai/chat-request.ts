@@ -19,7 +19,7 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
   const parsed = parseFields(body, model);
   if (!parsed.ok) return parsed;
   const fields = parsed.value;
-  const size = estimateChatPrompt(fields);
+  const size = estimateChatPrompt(fields, listUnread(fields, body));
   const fault =
     findUnknownField(body, CHAT_FIELDS, model) ??
     findMessageFault(fields, model) ??
@@ -38,10 +38,18 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
     choicesPerPrompt: fields.n ?? 1,
     promptTokens: size.promptTokens,
     promptTokensMax: size.promptTokensMax,
+    inputTokensMax: size.inputTokensMax,
     outputLimit: fields.max_completion_tokens ?? fields.max_tokens ?? model.maxOutputTokens,
     effort: readEffort(body.value, model),
     endUser: fields.user ?? null,
   });
+}
+
+/** Fields beside messages that a chat template may render; tools only where the policy leaves them unread. */
+function listUnread(fields: ChatFields, { value }: JsonBody): readonly unknown[] {
+  const { tools, documents, response_format: format, chat_template_kwargs: kwargs } = value;
+  const rendered = [fields.tools === undefined ? tools : null, documents, format, kwargs];
+  return rendered.filter((field) => field !== null && field !== undefined);
 }
 
 function parseFields(body: JsonBody, model: Model): Result<ChatFields, GatewayError> {

@@ -26,6 +26,8 @@ export type InferenceRequest = {
   readonly promptTokens: number;
   /** Tokens that no prompt of the request can exceed. */
   readonly promptTokensMax: number;
+  /** Tokens that all prompts together cannot exceed. */
+  readonly inputTokensMax: number;
   /** Output tokens per choice, from the client or the model's ceiling; null when neither sets one. */
   readonly outputLimit: number | null;
   readonly effort: Effort | null;

@@ -20,11 +20,18 @@ export type PromptSize = {
   readonly promptTokensMin: number;
   /** Tokens that no single prompt can exceed. */
   readonly promptTokensMax: number;
+  /** Tokens that all prompts together cannot exceed. */
+  readonly inputTokensMax: number;
 };
 
-/** The size of a chat prompt: texts, tool calls, tool definitions and images. */
-export function estimateChatPrompt(fields: ChatFields): PromptSize {
+/**
+ * The size of a chat prompt: texts, tool calls, tool definitions and images.
+ *
+ * @param unread Values that a chat template may write into the prompt and nobody has read: they count for the most only.
+ */
+export function estimateChatPrompt(fields: ChatFields, unread: readonly unknown[]): PromptSize {
   let bytes = 0;
+  let unreadBytes = 0;
   let images = 0;
   for (const message of fields.messages) {
     const { content } = message;
@@ -36,14 +43,21 @@ export function estimateChatPrompt(fields: ChatFields): PromptSize {
       }
     }
     bytes += countUtf8Bytes(message.reasoning ?? message.reasoning_content ?? '');
-    for (const call of message.tool_calls ?? []) bytes += countUtf8Bytes(call.function.name + call.function.arguments);
+    unreadBytes += countUtf8Bytes((message.name ?? '') + (message.tool_call_id ?? ''));
+    for (const call of message.tool_calls ?? []) {
+      bytes += countUtf8Bytes(call.function.name + call.function.arguments);
+      unreadBytes += countUtf8Bytes(call.id);
+    }
   }
   if (fields.tools !== null && fields.tools !== undefined) bytes += countUtf8Bytes(JSON.stringify(fields.tools));
+  for (const value of unread) unreadBytes += countUtf8Bytes(JSON.stringify(value));
   const messages = fields.messages.length;
+  const promptTokensMax = bytes + unreadBytes + messages * TOKENS_PER_MESSAGE_MAX + images * IMAGE_TOKENS;
   return {
     promptTokens: Math.ceil(bytes / BYTES_PER_TOKEN) + messages * TOKENS_PER_MESSAGE + images * IMAGE_TOKENS,
     promptTokensMin: Math.floor(bytes / BYTES_PER_TOKEN_MAX),
-    promptTokensMax: bytes + messages * TOKENS_PER_MESSAGE_MAX + images * IMAGE_TOKENS,
+    promptTokensMax,
+    inputTokensMax: promptTokensMax,
   };
 }
 
@@ -54,6 +68,7 @@ export function estimateTextPrompts(prompts: readonly string[]): PromptSize {
     promptTokens: sizes.reduce((sum, bytes) => sum + Math.ceil(bytes / BYTES_PER_TOKEN) + 1, 0),
     promptTokensMin: Math.floor(Math.max(0, ...sizes) / BYTES_PER_TOKEN_MAX),
     promptTokensMax: sizes.reduce((most, bytes) => Math.max(most, bytes + 1), 0),
+    inputTokensMax: sizes.reduce((sum, bytes) => sum + bytes + 1, 0),
   };
 }
 

@@ -56,6 +56,7 @@ export function parseTextRequest(body: JsonBody, resolved: ResolvedModel): Resul
     choicesPerPrompt: n,
     promptTokens: size.promptTokens,
     promptTokensMax: size.promptTokensMax,
+    inputTokensMax: size.inputTokensMax,
     outputLimit: fields.max_completion_tokens ?? fields.max_tokens ?? model.maxOutputTokens,
     effort: null,
     endUser: fields.user ?? null,

@@ -294,7 +294,7 @@ describe('§2 keys in KV', () => {
     ['no hash', '{"workspace":"ws-damaged"}', '{}'],
     ['a workspace that is missing', null, null],
     ['a damaged workspace', null, '{"limits":{"rpm":"many"}}'],
-    ['a prepaid workspace, which this version cannot account for', null, '{"billing":"prepaid"}'],
+    ['a workspace billed in a way that is unknown', null, '{"billing":"barter"}'],
   ])('§2 a damaged entry is 503 and never admitted: %s', async (name, entry, workspace) => {
     const id = `damaged-${name.length}`;
     const token = `tp_${id}_workerd-test-secret-not-for-use-anywhere-00`;

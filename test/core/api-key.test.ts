@@ -135,6 +135,7 @@ describe('checkApiKey', () => {
         workspaceLimits: {},
         keyLimits: null,
         location: null,
+        billing: 'postpaid',
       },
     });
   });
@@ -176,6 +177,7 @@ describe('schemas', () => {
   test.each<[string, unknown, boolean]>([
     ['empty', {}, true],
     ['postpaid', { billing: 'postpaid', location: 'weur' }, true],
+    ['prepaid', { billing: 'prepaid' }, true],
     ['billing unknown', { billing: 'free' }, false],
     ['location unknown', { location: 'mars' }, false],
     ['an array', [], false],

@@ -32,6 +32,7 @@ const CALLER: Caller = {
   workspaceLimits: {},
   keyLimits: null,
   location: null,
+  billing: 'postpaid',
 };
 
 function parse(models: object, bindings: readonly string[] = ['UPSTREAM_1']): ModelCatalog {

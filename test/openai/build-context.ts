@@ -60,6 +60,7 @@ export function buildResolved(options: ContextOptions = {}): ResolvedModel {
     workspaceLimits: {},
     keyLimits: null,
     location: null,
+    billing: 'postpaid' as const,
   };
   const resolved = resolveModel(catalog.value, requestedModel, caller);
   if (!resolved.ok) throw new Error(`${resolved.error.kind}: ${[...catalog.value.faulty.values()].join()}`);

@@ -1,6 +1,5 @@
 // One example of each error as the official openai client reports it (SPEC §3): its class, status, type, code, param.
-// What needs a broken store, a clock or prepaid credit (limiter_unavailable, upstream_timeout, insufficient_quota) is tested
-// where those are.
+// What needs a broken store or a clock (limiter_unavailable, upstream_timeout) is tested where those are.
 
 import { reset } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
@@ -164,6 +163,11 @@ const EXAMPLES: readonly Example[] = [
     before: (client) => openStream(client, {}, SLOW),
     expected: limited('requests', 'concurrency_limit_exceeded'),
     retryAfter: true,
+  },
+  {
+    name: 'out of credits',
+    workspace: { billing: 'prepaid' },
+    expected: limited('insufficient_quota', 'insufficient_quota'),
   },
   {
     name: 'a body over 5 MiB',
