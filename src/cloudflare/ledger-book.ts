@@ -10,6 +10,7 @@ import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';
 import { type LedgerStore, type QueuedReceipt } from './ledger-store.ts';
 import { toReceiptRow, UPSERT_RECEIPTS } from './receipt-row.ts';
+import { createRecallReceipt } from './recall-receipt.ts';
 import { createSpentHistory } from './spent-history.ts';
 import { type WorkspaceFacts } from './workspace-facts.ts';
 
@@ -55,6 +56,7 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
   let alarmAtMs = Infinity;
   let failures = 0;
   const { credits } = state;
+  const recall = createRecallReceipt(db, log);
   const history = createSpentHistory({ db, credits, listOwnCosts, now, log });
 
   /** Costs of receipts that D1 may not have yet, those of the group that is still to be saved included. */
@@ -119,6 +121,17 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
     return facts.isRevoked(receipt.key);
   }
 
+  function findClosed(id: string): ClosedReceipt | null {
+    return group.closed.get(id) ?? store.findClosed(id);
+  }
+
+  /** What D1 knows of a request that runs or ended and of which nothing is known here: forgotten, or closed long ago. */
+  async function recallUnknown(command: LedgerCommand): Promise<ClosedReceipt | null> {
+    if (command.type !== 'renew' && command.type !== 'settle') return null;
+    const { id, workspace } = command.reservation.receipt;
+    return state.open.has(id) || findClosed(id) !== null ? null : recall(workspace, id);
+  }
+
   async function flush(): Promise<void> {
     for (;;) {
       await history.pause();
@@ -137,8 +150,9 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
     async apply(command) {
       const revoked = await isStopped(command);
       if (revoked && command.type === 'reserve') return REVOKED;
+      const recalled = await recallUnknown(command);
       const id = command.type === 'release' ? command.id : command.reservation.receipt.id;
-      const before = state.open.has(id) ? null : (group.closed.get(id) ?? store.findClosed(id));
+      const before = state.open.has(id) ? null : (findClosed(id) ?? recalled);
       const outcome = applyCommand(state, command, now(), before, facts.readFunds() ?? UNKNOWN_FUNDS);
       note(outcome);
       const changed = outcome.touchedIds.length > 0 || outcome.closed.length > 0;
@@ -151,7 +165,7 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
     findReceipt(id) {
       const open = state.open.get(id);
       if (open !== undefined) return open.reservation.receipt;
-      return (group.closed.get(id) ?? store.findClosed(id))?.receipt ?? null;
+      return findClosed(id)?.receipt ?? null;
     },
     async readAccount(query) {
       await Promise.all([facts.refresh(query.workspace, query.key), history.complete(query.workspace)]);

@@ -3,10 +3,18 @@
 
 import { type GatewayError } from '../core/errors.ts';
 import { type LedgerCommand } from '../core/ledger-types.ts';
+import { type Receipt } from '../core/receipt.ts';
 import { err, ok } from '../core/result.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type Ledger, type LogEntry } from '../gateway/ports.ts';
-import { CREDITS_VERSION, LEDGER_CALL_VERSION, type LedgerReply, type LedgerRpc } from './ledger-call.ts';
+import {
+  type AccountCall,
+  type AccountReply,
+  CREDITS_VERSION,
+  LEDGER_CALL_VERSION,
+  type LedgerCall,
+  type LedgerReply,
+} from './ledger-call.ts';
 
 const UNAVAILABLE: GatewayError = { kind: 'limiter_unavailable' };
 const LOCATIONS: Readonly<Record<string, DurableObjectLocationHint>> = {
@@ -21,13 +29,25 @@ const LOCATIONS: Readonly<Record<string, DurableObjectLocationHint>> = {
   me: 'me',
 };
 
+/** What is used of an object's stub. */
+type LedgerStub = {
+  readonly call: (call: LedgerCall) => Promise<LedgerReply>;
+  readonly findReceipt: (id: string) => Promise<Receipt | null>;
+  readonly readAccount: (call: AccountCall) => Promise<AccountReply>;
+};
+
+/** What is used of the namespace of ledger objects. */
+export type LedgerNamespace = {
+  readonly getByName: (name: string, options: { readonly locationHint?: DurableObjectLocationHint }) => LedgerStub;
+};
+
 /** The ledger port over a Durable Object namespace: one object per workspace. */
 export function createLedgerClient(
-  namespace: DurableObjectNamespace<LedgerRpc>,
+  namespace: LedgerNamespace,
   deadlineMs: number,
   log: (entry: LogEntry) => void,
 ): Ledger {
-  const open = (workspace: string, location: string | null): DurableObjectStub<LedgerRpc> => {
+  const open = (workspace: string, location: string | null): LedgerStub => {
     const hint = location === null ? undefined : LOCATIONS[location];
     return namespace.getByName(workspace, hint === undefined ? {} : { locationHint: hint });
   };

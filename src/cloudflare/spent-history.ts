@@ -25,7 +25,8 @@ export type SpentHistoryInput = {
 };
 
 const WAIT_MS = 500;
-const READ_DEADLINE_MS = 5000;
+/** A long history is a long sum; callers are told to come again meanwhile. */
+const READ_DEADLINE_MS = 25_000;
 /** After a failure nobody waits for so long. */
 const RETRY_MS = 1000;
 

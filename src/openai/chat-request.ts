@@ -47,8 +47,8 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
 
 /** Fields beside messages that a chat template may render; tools only where the policy leaves them unread. */
 function listUnread(fields: ChatFields, { value }: JsonBody): readonly unknown[] {
-  const { tools, documents, response_format: format, chat_template_kwargs: kwargs } = value;
-  const rendered = [fields.tools === undefined ? tools : null, documents, format, kwargs];
+  const { tools, functions, documents, response_format: format, chat_template_kwargs: kwargs } = value;
+  const rendered = [fields.tools === undefined ? tools : null, functions, documents, format, kwargs];
   return rendered.filter((field) => field !== null && field !== undefined);
 }
 

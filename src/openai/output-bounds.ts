@@ -28,8 +28,8 @@ export function limitOutput(request: InferenceRequest, boughtTokens: number | nu
 
 /** A limit for a client that set none, since the balance does not cover whatever the engine would do. */
 function toSpokenLimit(request: InferenceRequest, boughtTokens: number | null): number | null {
-  const { contextLength } = request.resolved.model;
-  if (contextLength === null) return boughtTokens;
+  const { contextLength, priced } = request.resolved.model;
+  if (!priced || contextLength === null) return boughtTokens;
   // Engines that shift their context go on for ever without a limit.
   const isEndless = request.resolved.backends.every(({ engine }) => ENGINE_QUIRKS[engine].truncatesSilently);
   if (boughtTokens === null) return isEndless ? contextLength : null;

@@ -4,6 +4,7 @@
 import { env } from 'cloudflare:workers';
 import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { buildReservation, type ReservationOptions } from '../core/build-reservation.ts';
 import {
   addKey,
   chat,
@@ -164,6 +165,34 @@ describe('§5 an object without its count', () => {
     await cut.text();
     expect(JSON.parse((await readRecorded(cut))?.text ?? '{}')).toMatchObject({ max_tokens: 9 });
     expect(await readSettled(token)).toMatchObject({ spent_usd: usd(2 * COST) });
+  });
+
+  it('§5 emptied, it looks up in D1 what it is told of: settled before is nothing new, lost before is the difference', async () => {
+    const workspace = 'ws-recalled';
+    const token = await addPrepaid('recalled', '1');
+    const stub = env.LEDGER.getByName(workspace);
+    const used = [1, 2] as const;
+    const settle = async (options: ReservationOptions): Promise<void> => {
+      const reservation = buildReservation({ workspace, status: 'completed', used, ...options });
+      await stub.call({ v: 2, command: { type: 'settle', reservation } });
+    };
+    const renewed = buildReservation({ workspace, id: 'req_lost', used, leaseMs: 1 });
+    await stub.call({ v: 2, command: { type: 'renew', reservation: renewed } });
+    await settle({ id: 'req_settled' });
+    await vi.waitUntil(() => runDurableObjectAlarm(stub));
+    await runInDurableObject(stub, (_, { storage }) => storage.deleteAll());
+    await evictDurableObject(stub);
+    expect(await readCredits(token)).toMatchObject({ spent_usd: usd(6000) });
+    await settle({ id: 'req_settled' });
+    await settle({ id: 'req_lost', used: [1, 4] });
+    expect(await readCredits(token)).toMatchObject({ spent_usd: usd(8000) });
+    await vi.waitUntil(() => runDurableObjectAlarm(stub));
+    const query = 'SELECT id, rev, cost_nano_usd FROM receipts WHERE workspace = ? ORDER BY id';
+    const { results } = await env.DB.prepare(query).bind(workspace).all();
+    expect(results).toEqual([
+      { id: 'req_lost', rev: 2, cost_nano_usd: 5000 },
+      { id: 'req_settled', rev: 1, cost_nano_usd: 3000 },
+    ]);
   });
 
   it('§5 receipts that are in D1 and still its own count once; those of D1 alone count too', async () => {

@@ -8,6 +8,7 @@ import { buildUsage } from '../../src/core/usage.ts';
 
 export type ReservationOptions = {
   readonly id?: string;
+  readonly workspace?: string;
   readonly key?: string;
   readonly model?: string;
   readonly limits?: Partial<Limits>;
@@ -26,10 +27,10 @@ export type ReservationOptions = {
 /** A reservation of 10 prompt and 20 output tokens without limits or credits, unless said otherwise; 1,000 nano-USD a token. */
 export function buildReservation(options: ReservationOptions = {}): Reservation {
   const { id = 'req_1', key = 'k', model = 'm', used = [0, 0], status = 'in_progress' } = options;
-  const { keyLimits = null, credit = null } = options;
+  const { workspace = 'acme', keyLimits = null, credit = null } = options;
   const draft = {
     id,
-    workspace: 'acme',
+    workspace,
     key,
     endpoint: '/v1/chat/completions',
     requested_model: model,

@@ -25,7 +25,7 @@ BEGIN
   SELECT RAISE(ABORT, 'credit_grants is append-only: this seq or id is taken');
 END;
 CREATE TRIGGER credit_grants_in_order AFTER INSERT ON credit_grants
-WHEN NEW.seq < (SELECT MAX(seq) FROM credit_grants)
+WHEN NEW.seq < 1 OR NEW.seq < (SELECT MAX(seq) FROM credit_grants)
 BEGIN
   SELECT RAISE(ABORT, 'credit_grants is append-only: leave seq out');
 END;
