@@ -1,29 +1,56 @@
-// Receipts in D1, the record. Reading one; the ledger objects write them.
+// Receipts in D1, the record. Reading only; the ledger objects write them. The table has no index but its primary key
+// (workspace, id): a filter walks the workspace's ids from the newest down, a bounded number of rows a query.
 
-import { ok, type Result } from '../core/result.ts';
 import { type GatewayError } from '../core/errors.ts';
-import { err } from '../core/result.ts';
-import { type Receipt } from '../core/receipt.ts';
+import { err, ok, type Result } from '../core/result.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry, type ReceiptStore } from '../gateway/ports.ts';
 import { fromReceiptRow } from './receipt-row.ts';
 
 const READ_DEADLINE_MS = 5000;
+/** Rows that one filtered query of a list walks past at most. */
+const SCAN_ROWS = 10_000;
+
+const FIND = 'SELECT * FROM receipts WHERE workspace = ?1 AND id = ?2';
+/** The millisecond in which a walk has seen its share of rows; ids of one millisecond stay together. */
+const FIND_FLOOR = `SELECT substr(id, 1, 14) AS floor_id FROM receipts WHERE workspace = ?1 AND id >= ?2 AND id < ?3
+  ORDER BY id DESC LIMIT 1 OFFSET ?4`;
+const LIST = `SELECT * FROM receipts WHERE workspace = ?1 AND id >= coalesce((${FIND_FLOOR}), ?2) AND id < ?3
+  AND (?5 IS NULL OR key = ?5) AND (?6 IS NULL OR requested_model = ?6) AND (?7 IS NULL OR status = ?7)
+  ORDER BY id DESC LIMIT ?8`;
 
 /** The receipt store over a D1 database. */
 export function createD1Receipts(db: D1Database, log: (entry: LogEntry) => void): ReceiptStore {
-  const select = 'SELECT * FROM receipts WHERE workspace = ?1 AND id = ?2';
+  /** A query's answer within the deadline; every failure is one error, and its reason is logged. */
+  async function read<T>(query: () => Promise<T>): Promise<Result<T, GatewayError>> {
+    try {
+      const answer = await withDeadline(query(), READ_DEADLINE_MS, () => undefined);
+      if (answer === 'deadline') throw new Error('D1 did not answer in time');
+      return ok(answer);
+    } catch (error) {
+      log({ event: 'receipts_unreadable', message: String(error) });
+      return err({ kind: 'limiter_unavailable' });
+    }
+  }
+
   return {
-    async find(workspace, id): Promise<Result<Receipt | null, GatewayError>> {
-      try {
-        const query = db.prepare(select).bind(workspace, id).first();
-        const row = await withDeadline(query, READ_DEADLINE_MS, () => undefined);
-        if (row === 'deadline') throw new Error('D1 did not answer in time');
-        return ok(row === null ? null : fromReceiptRow(row));
-      } catch (error) {
-        log({ event: 'receipts_unreadable', message: String(error) });
-        return err({ kind: 'limiter_unavailable' });
-      }
-    },
+    find: (workspace, id) =>
+      read(async () => {
+        const row = await db.prepare(FIND).bind(workspace, id).first();
+        return row === null ? null : fromReceiptRow(row).receipt;
+      }),
+    list: ({ workspace, fromId, beforeId, key, model }, status, rows) =>
+      read(async () => {
+        const isFiltered = key !== null || model !== null || status !== null;
+        const range = [workspace, fromId, beforeId, isFiltered ? SCAN_ROWS : rows];
+        const [floors, found] = await db.batch<Record<string, unknown>>([
+          db.prepare(FIND_FLOOR).bind(...range),
+          db.prepare(LIST).bind(...range, key, model, status, rows),
+        ]);
+        const receipts = (found?.results ?? []).map(fromReceiptRow);
+        const last = receipts[rows - 1];
+        const floor = floors?.results[0]?.['floor_id'];
+        return { rows: receipts, floorId: last?.receipt.id ?? (typeof floor === 'string' ? floor : null) };
+      }),
   };
 }

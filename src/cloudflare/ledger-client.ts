@@ -78,5 +78,16 @@ export function createLedgerClient(
         return err(UNAVAILABLE);
       }
     },
+    async listReceipts(look, rows, location) {
+      const { workspace } = look;
+      try {
+        const listing = open(workspace, location).listReceipts({ v: LEDGER_CALL_VERSION, look, rows });
+        const reply = await withDeadline(listing, deadlineMs, () => undefined);
+        return reply === 'deadline' ? err(UNAVAILABLE) : ok(reply.scan);
+      } catch (error) {
+        log({ event: 'ledger_unreachable', workspace, command: 'listReceipts', fault: String(error) });
+        return err(UNAVAILABLE);
+      }
+    },
   };
 }

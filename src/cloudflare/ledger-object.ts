@@ -5,7 +5,13 @@ import { DurableObject } from 'cloudflare:workers';
 import { type Receipt } from '../core/receipt.ts';
 import { type Env } from './env.ts';
 import { type LedgerBook, openLedgerBook } from './ledger-book.ts';
-import { LEDGER_CALL_VERSION, type LedgerCall, type LedgerReply } from './ledger-call.ts';
+import {
+  LEDGER_CALL_VERSION,
+  type LedgerCall,
+  type LedgerLook,
+  type LedgerReply,
+  type LedgerSight,
+} from './ledger-call.ts';
 import { openLedgerStore } from './ledger-store.ts';
 import { log } from './log.ts';
 import { createRevocations } from './revocations.ts';
@@ -35,6 +41,11 @@ export class Ledger extends DurableObject<Env> {
   /** A receipt this object still holds, in progress or closed. */
   findReceipt(id: string): Receipt | null {
     return this.#book.findReceipt(id);
+  }
+
+  /** The receipts this object holds that D1 may not have as they stand. */
+  listReceipts({ look, rows }: LedgerLook): LedgerSight {
+    return { v: LEDGER_CALL_VERSION, scan: this.#book.listReceipts(look, rows) };
   }
 
   /** Carries receipts to D1; never throws, since a throwing alarm is dropped after six tries. */

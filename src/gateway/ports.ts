@@ -5,7 +5,8 @@ import { type KeyRecord, type Limits } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
 import { type Reservation } from '../core/ledger-types.ts';
 import { type ModelCatalog } from '../core/model-catalog.ts';
-import { type Receipt } from '../core/receipt.ts';
+import { type Receipt, type ReceiptStatus } from '../core/receipt.ts';
+import { type ReceiptLook, type ReceiptScan } from '../core/receipt-page.ts';
 import { type Result } from '../core/result.ts';
 import { type RateSnapshot } from '../core/retry-hints.ts';
 
@@ -32,11 +33,23 @@ export type Ledger = {
   readonly release: (workspace: string, id: string) => Promise<boolean>;
   /** A receipt the ledger still holds; null when it holds none. */
   readonly findReceipt: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
+  /** At most `rows` of the receipts that the record may not have as they stand: in progress, or not yet flushed. */
+  readonly listReceipts: (
+    look: ReceiptLook,
+    rows: number,
+    location: string | null,
+  ) => Promise<Result<ReceiptScan, GatewayError>>;
 };
 
 /** The record of receipts. */
 export type ReceiptStore = {
   readonly find: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
+  /** At most `rows` receipts, out of a bounded number that it looks at. */
+  readonly list: (
+    look: ReceiptLook,
+    status: ReceiptStatus | null,
+    rows: number,
+  ) => Promise<Result<ReceiptScan, GatewayError>>;
 };
 
 /** What goes to a backend. */

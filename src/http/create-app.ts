@@ -12,6 +12,7 @@ import { createIsolate, type Isolate } from '../gateway/isolate.ts';
 import { handleInference, type Inbound } from '../gateway/handle-inference.ts';
 import { type Credentials, identifyCaller } from '../gateway/identify-caller.ts';
 import { listModels, readModel } from '../gateway/list-models.ts';
+import { listReceipts } from '../gateway/list-receipts.ts';
 import { type Ports } from '../gateway/ports.ts';
 import { createReadLimiter } from '../gateway/read-limiter.ts';
 import { readReceipt } from '../gateway/read-receipt.ts';
@@ -126,7 +127,12 @@ function addReads(app: App, ports: Ports): void {
   };
   addRead('/v1/models', 'models:read', (caller) => listModels(ports, caller));
   addRead('/v1/models/:id{.+}', 'models:read', (caller, context) => readModel(ports, caller, readTail(context)));
+  addRead('/v1/receipts', null, (caller, context) => listReceipts(ports, caller, readSearch(context)));
   addRead('/v1/receipts/:id', null, (caller, context) => readReceipt(ports, caller, readTail(context)));
+}
+
+function readSearch(context: Context<Env>): URLSearchParams {
+  return new URL(context.req.url).searchParams;
 }
 
 /** What follows the route's own part of the path, percent-decoded once where it can be. */
