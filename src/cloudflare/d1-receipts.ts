@@ -3,9 +3,11 @@
 
 import { type GatewayError } from '../core/errors.ts';
 import { err, ok, type Result } from '../core/result.ts';
+import { START_LENGTH } from '../core/usage-sums.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry, type ReceiptStore } from '../gateway/ports.ts';
 import { fromReceiptRow } from './receipt-row.ts';
+import { readSums, SUM_QUERIES, SUM_ROWS } from './sum-query.ts';
 
 const READ_DEADLINE_MS = 5000;
 /** Rows that one filtered query of a list walks past at most. */
@@ -51,6 +53,12 @@ export function createD1Receipts(db: D1Database, log: (entry: LogEntry) => void)
         const last = receipts[rows - 1];
         const floor = floors?.results[0]?.['floor_id'];
         return { rows: receipts, floorId: last?.receipt.id ?? (typeof floor === 'string' ? floor : null) };
+      }),
+    sum: ({ workspace, fromId, beforeId }, { width, by }, withoutIds) =>
+      read(async () => {
+        const values = [workspace, fromId, beforeId, START_LENGTH[width], JSON.stringify(withoutIds), SUM_ROWS];
+        const query = db.prepare(SUM_QUERIES[by]).bind(...values);
+        return readSums((await query.all()).results, width, beforeId);
       }),
   };
 }

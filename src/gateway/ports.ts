@@ -6,9 +6,10 @@ import { type GatewayError } from '../core/errors.ts';
 import { type Reservation } from '../core/ledger-types.ts';
 import { type ModelCatalog } from '../core/model-catalog.ts';
 import { type Receipt, type ReceiptStatus } from '../core/receipt.ts';
-import { type ReceiptLook, type ReceiptScan } from '../core/receipt-page.ts';
+import { type IdRange, type ReceiptLook, type ReceiptScan } from '../core/receipt-page.ts';
 import { type Result } from '../core/result.ts';
 import { type RateSnapshot } from '../core/retry-hints.ts';
+import { type UsageGrouping, type UsageSum } from '../core/usage-sums.ts';
 
 /** Keys and workspaces. */
 export type KeyStore = {
@@ -50,7 +51,19 @@ export type ReceiptStore = {
     status: ReceiptStatus | null,
     rows: number,
   ) => Promise<Result<ReceiptScan, GatewayError>>;
+  /**
+   * Sums over the newest receipts of the range, a bounded number of them, without those named. What lies below `floorId`
+   * is not among them; null when nothing does.
+   */
+  readonly sum: (
+    range: UsageRange,
+    grouping: UsageGrouping,
+    withoutIds: readonly string[],
+  ) => Promise<Result<{ readonly sums: readonly UsageSum[]; readonly floorId: string | null }, GatewayError>>;
 };
+
+/** A workspace's receipts of a time. */
+export type UsageRange = IdRange & { readonly workspace: string };
 
 /** What goes to a backend. */
 export type UpstreamRequest = {

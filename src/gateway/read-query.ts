@@ -41,7 +41,7 @@ export function readInteger(
 }
 
 /** One of the allowed values; `fallback` when it is not given. */
-export function readOneOf<T extends string, F>(
+export function readOneOf<const T extends string, const F extends T | null>(
   query: Query,
   name: string,
   allowed: readonly T[],

@@ -16,6 +16,7 @@ import { listReceipts } from '../gateway/list-receipts.ts';
 import { type Ports } from '../gateway/ports.ts';
 import { createReadLimiter } from '../gateway/read-limiter.ts';
 import { readReceipt } from '../gateway/read-receipt.ts';
+import { sumUsage } from '../gateway/sum-usage.ts';
 import { type Endpoint } from '../openai/endpoint.ts';
 import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
 import { buildCorsHeaders, buildPreflightHeaders } from './cors.ts';
@@ -129,6 +130,7 @@ function addReads(app: App, ports: Ports): void {
   addRead('/v1/models/:id{.+}', 'models:read', (caller, context) => readModel(ports, caller, readTail(context)));
   addRead('/v1/receipts', null, (caller, context) => listReceipts(ports, caller, readSearch(context)));
   addRead('/v1/receipts/:id', null, (caller, context) => readReceipt(ports, caller, readTail(context)));
+  addRead('/v1/usage', 'receipts:read', (caller, context) => sumUsage(ports, caller, readSearch(context)));
 }
 
 function readSearch(context: Context<Env>): URLSearchParams {

@@ -16,7 +16,7 @@ async function call(method: string, path: string, headers: Record<string, string
 }
 
 describe('§1 CORS', () => {
-  it.each([...ENDPOINTS, '/v1/models', '/v1/models/x', '/v1/receipts', '/v1/receipts/req_1', '/health'])(
+  it.each([...ENDPOINTS, '/v1/models', '/v1/models/x', '/v1/receipts', '/v1/receipts/req_1', '/v1/usage', '/health'])(
     '§1 a preflight of %s is answered before the key, naming authorization and the x-stainless headers asked for',
     async (path) => {
       const response = await call('OPTIONS', path, {
@@ -59,6 +59,7 @@ describe('§3 methods and routes', () => {
     ['POST', '/v1/models', 'GET, HEAD, OPTIONS'],
     ['PUT', '/v1/models/a/b', 'GET, HEAD, OPTIONS'],
     ['POST', '/v1/receipts', 'GET, HEAD, OPTIONS'],
+    ['POST', '/v1/usage', 'GET, HEAD, OPTIONS'],
     ['POST', '/v1/receipts/req_1', 'GET, HEAD, OPTIONS'],
     ['POST', '/health', 'GET, HEAD, OPTIONS'],
   ])('§3 %s %s is 405 with Allow', async (method, path, allow) => {

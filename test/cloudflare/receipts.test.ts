@@ -2,54 +2,20 @@
 // have yet, doubles, and every bad parameter (SPEC §9, §3).
 
 import { env } from 'cloudflare:workers';
-import { reset, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Receipt, type ReceiptStatus } from '../../src/core/receipt.ts';
-import { buildRequestId } from '../../src/core/request-id.ts';
+import { reset, runInDurableObject } from 'cloudflare:test';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Receipt } from '../../src/core/receipt.ts';
 import { openLedgerStore } from '../../src/cloudflare/ledger-store.ts';
-import { toReceiptRow, UPSERT_RECEIPTS } from '../../src/cloudflare/receipt-row.ts';
-import { buildReservation } from '../core/build-reservation.ts';
-import { createSeededRandom } from '../core/seeded-random.ts';
 import { addKey, chat, get, post, prepare, readError, readReceipt } from './fixtures.ts';
+import { buildReceipt, flush, hold, record } from './receipt-fixtures.ts';
 
 beforeAll(prepare);
 afterAll(reset);
 
 const NOON = Date.parse('2026-11-20T12:00:00Z');
-const random = createSeededRandom(7);
 
 type Shown = { readonly id: string; readonly status: string; readonly key: string; readonly requested_model: string };
 type List = { object: string; data: Shown[]; has_more: boolean; next_cursor: string | null };
-
-type ReceiptOptions = { readonly key?: string; readonly model?: string; readonly status?: ReceiptStatus };
-
-function buildReceipt(workspace: string, timeMs: number, options: ReceiptOptions = {}): Receipt {
-  const bytes = Uint8Array.from({ length: 16 }, () => random.int(0, 255));
-  const used = [random.int(0, 99), random.int(0, 99)] as const;
-  const { receipt } = buildReservation({ id: buildRequestId(timeMs, bytes), status: 'completed', used, ...options });
-  const created_at = new Date(timeMs).toISOString();
-  return { ...receipt, workspace, created_at, ended_at: created_at };
-}
-
-/** Puts receipts into D1, as a flush does. */
-async function record(receipts: readonly Receipt[], rev = 1): Promise<void> {
-  for (let at = 0; at < receipts.length; at += 500) {
-    const rows = receipts.slice(at, at + 500).map((receipt) => toReceiptRow({ rev, receipt }));
-    await env.DB.prepare(UPSERT_RECEIPTS).bind(JSON.stringify(rows)).run();
-  }
-}
-
-/** Gives a receipt to the ledger: closed, or in progress. */
-async function hold(receipt: Receipt): Promise<void> {
-  const reservation = { ...buildReservation(), receipt };
-  const type = receipt.status === 'in_progress' ? 'renew' : 'settle';
-  await env.LEDGER.getByName(receipt.workspace).call({ v: 1, command: { type, reservation } });
-}
-
-/** Runs the alarm that carries receipts to D1; it is set once a group has been saved. */
-async function flush(workspace: string): Promise<void> {
-  await vi.waitFor(async () => expect(await runDurableObjectAlarm(env.LEDGER.getByName(workspace))).toBe(true));
-}
 
 async function list(token: string, query = ''): Promise<List> {
   const response = await get(token, `/v1/receipts${query}`);
