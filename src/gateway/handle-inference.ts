@@ -127,7 +127,9 @@ async function admitAndForward(
   const halt = createHalt();
   inbound.signal.addEventListener('abort', () => halt.halt({ type: 'client_gone' }));
   try {
-    const admitted = await ports.ledger.reserve(run.reservation, caller.location);
+    const admitted = await isolate.refusals.reserve(run.reservation, () =>
+      ports.ledger.reserve(run.reservation, caller.location),
+    );
     if (!admitted.ok) {
       const late = admitted.error.error.kind === 'limiter_unavailable';
       ended.resolve({ type: late ? 'release' : 'refused' });
