@@ -17,9 +17,9 @@ const FIND = 'SELECT * FROM receipts WHERE workspace = ?1 AND id = ?2';
 /** The millisecond in which a walk has seen its share of rows; ids of one millisecond stay together. */
 const FIND_FLOOR = `SELECT substr(id, 1, 14) AS floor_id FROM receipts WHERE workspace = ?1 AND id >= ?2 AND id < ?3
   ORDER BY id DESC LIMIT 1 OFFSET ?4`;
-const LIST = `SELECT * FROM receipts WHERE workspace = ?1 AND id >= coalesce((${FIND_FLOOR}), ?2) AND id < ?3
-  AND (?5 IS NULL OR key = ?5) AND (?6 IS NULL OR requested_model = ?6) AND (?7 IS NULL OR status = ?7)
-  ORDER BY id DESC LIMIT ?8`;
+const LIST = `SELECT * FROM receipts WHERE workspace = ?1 AND id >= ?2 AND id < ?3
+  AND (?4 IS NULL OR key = ?4) AND (?5 IS NULL OR requested_model = ?5) AND (?6 IS NULL OR status = ?6)
+  ORDER BY id DESC LIMIT ?7`;
 
 /** The receipt store over a D1 database. */
 export function createD1Receipts(db: D1Database, log: (entry: LogEntry) => void): ReceiptStore {
@@ -44,15 +44,13 @@ export function createD1Receipts(db: D1Database, log: (entry: LogEntry) => void)
     list: ({ workspace, fromId, beforeId, key, model }, status, rows) =>
       read(async () => {
         const isFiltered = key !== null || model !== null || status !== null;
-        const range = [workspace, fromId, beforeId, isFiltered ? SCAN_ROWS : rows];
-        const [floors, found] = await db.batch<Record<string, unknown>>([
-          db.prepare(FIND_FLOOR).bind(...range),
-          db.prepare(LIST).bind(...range, key, model, status, rows),
-        ]);
-        const receipts = (found?.results ?? []).map(fromReceiptRow);
-        const last = receipts[rows - 1];
-        const floor = floors?.results[0]?.['floor_id'];
-        return { rows: receipts, floorId: last?.receipt.id ?? (typeof floor === 'string' ? floor : null) };
+        const floor = isFiltered
+          ? await db.prepare(FIND_FLOOR).bind(workspace, fromId, beforeId, SCAN_ROWS).first('floor_id')
+          : null;
+        const floorId = typeof floor === 'string' ? floor : null;
+        const query = db.prepare(LIST).bind(workspace, floorId ?? fromId, beforeId, key, model, status, rows);
+        const receipts = (await query.all()).results.map(fromReceiptRow);
+        return { rows: receipts, floorId: receipts[rows - 1]?.receipt.id ?? floorId };
       }),
     sum: ({ workspace, fromId, beforeId }, { width, by }, withoutIds) =>
       read(async () => {
