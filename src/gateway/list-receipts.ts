@@ -4,7 +4,14 @@
 import { type Caller } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
 import { RECEIPT_STATUSES, type ReceiptStatus, toReceiptObject } from '../core/receipt.ts';
-import { buildReceiptPage, type IdRange, type ReceiptPage } from '../core/receipt-page.ts';
+import {
+  buildReceiptPage,
+  type IdRange,
+  type ReceiptLook,
+  type ReceiptPage,
+  type ReceiptScan,
+  type RevisedReceipt,
+} from '../core/receipt-page.ts';
 import { BEYOND_IDS, toLowestId } from '../core/request-id.ts';
 import { ok, type Result } from '../core/result.ts';
 import { type Ports } from './ports.ts';
@@ -16,6 +23,8 @@ const KEY_ID = /^[a-z0-9-]{1,64}$/;
 const MODEL_NAME = /^[^]{1,256}$/;
 /** Rows of the ledger a page looks at: more than the largest page, so that none stays empty for want of them. */
 const HELD_ROWS = 500;
+/** Queries of the record for one page at most; each looks at a bounded number of rows. */
+const RECORD_QUERIES_MAX = 10;
 
 type ListQuery = IdRange & {
   readonly limit: number;
@@ -40,9 +49,31 @@ export async function listReceipts(
   const look = { workspace: caller.workspaceId, key: ownKey ?? query.value.key, model, fromId, beforeId };
   const held = await ports.ledger.listReceipts(look, HELD_ROWS, caller.location);
   if (!held.ok) return held;
-  const recorded = await ports.receipts.list(look, status, limit + 1);
+  const recorded = await readRecord(ports, look, status, limit + 1);
   if (!recorded.ok) return recorded;
   return ok(toList(buildReceiptPage(held.value, recorded.value, status, limit)));
+}
+
+/** At most `count` receipts of the record, query after query until they are found or enough was looked at. */
+async function readRecord(
+  ports: Ports,
+  look: ReceiptLook,
+  status: ReceiptStatus | null,
+  count: number,
+): Promise<Result<ReceiptScan, GatewayError>> {
+  // The record has closed receipts only.
+  if (status === 'in_progress') return ok({ rows: [], floorId: null });
+  const rows: RevisedReceipt[] = [];
+  let endId = look.beforeId;
+  for (let queries = 0; queries < RECORD_QUERIES_MAX; queries += 1) {
+    const scan = await ports.receipts.list({ ...look, beforeId: endId }, status, count - rows.length);
+    if (!scan.ok) return scan;
+    rows.push(...scan.value.rows);
+    const { floorId } = scan.value;
+    if (floorId === null || rows.length >= count) return ok({ rows, floorId });
+    endId = floorId;
+  }
+  return ok({ rows, floorId: endId });
 }
 
 function parseListQuery(search: URLSearchParams): Result<ListQuery, GatewayError> {
