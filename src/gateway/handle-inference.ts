@@ -20,7 +20,7 @@ import { type Credentials, identifyCaller } from './identify-caller.ts';
 import { type Isolate } from './isolate.ts';
 import { type Ports, type Refusal } from './ports.ts';
 import { createHalt } from './relay-stream.ts';
-import { createRun, type RunEnd } from './run.ts';
+import { createRun, type Run, type RunEnd } from './run.ts';
 
 /** A request as it came in. */
 export type Inbound = {
@@ -121,7 +121,7 @@ async function admitAndForward(
   // Registered before the first call leaves: a client that goes now must not take the settlement with it.
   const over = ended.promise.then((end) => {
     inbound.held.free();
-    return closeAccount(ports, run, end);
+    return closeRun(ports, isolate, run, end);
   });
   inbound.waitUntil(over);
   const halt = createHalt();
@@ -151,6 +151,11 @@ async function admitAndForward(
     ended.resolve({ type: 'failed', error: { kind: 'internal_error' }, detail: String(bug) });
     throw bug;
   }
+}
+
+async function closeRun(ports: Ports, isolate: Isolate, run: Run, end: RunEnd): Promise<void> {
+  await closeAccount(ports, run, end);
+  if (end.type !== 'refused') isolate.refusals.noteClosed(run.reservation);
 }
 
 async function buildReservation(

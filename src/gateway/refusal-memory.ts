@@ -1,6 +1,7 @@
 // What the ledger has just refused, told again by this isolate for up to 2 s, so that a client in a loop does not starve
 // settlements (SPEC §5). Only refusals by a limit are remembered, only for the key and model refused, only against
-// requests that ask for as much or more, and never for longer than the client was told to wait.
+// requests that ask for as much or more, never for longer than the client was told to wait, and not once a request that
+// this isolate closed has given something back.
 
 import { countDownError, countDownRates } from '../core/count-down.ts';
 import { type Reservation } from '../core/ledger-types.ts';
@@ -19,12 +20,14 @@ type AskLedger = () => Promise<Admission>;
 export type RefusalMemory = {
   /** The ledger's answer to a reservation, or its last refusal again. `askLedger` is called at most once. */
   readonly reserve: (reservation: Reservation, askLedger: AskLedger) => Promise<Admission>;
+  /** A request was closed at the ledger: what it gave back may admit what was refused before. */
+  readonly noteClosed: (reservation: Reservation) => void;
 };
 
 const REPEATED_MS_MAX = 2000;
 /**
- * How long each kind is repeated at most. A slot may come free at any moment, without a wait that could be told: those
- * refusals are repeated just long enough to take the edge off a loop.
+ * How long each kind is repeated at most. A slot may come free at any moment, in other isolates too, without a wait that
+ * could be told: those refusals are repeated just long enough to take the edge off a loop.
  */
 const REPEATED_MS: Readonly<Record<string, number>> = {
   rate_limited: REPEATED_MS_MAX,
@@ -52,6 +55,8 @@ type Known = {
 /** Creates an empty memory. `now` is Unix time in milliseconds. */
 export function createRefusalMemory(now: () => number): RefusalMemory {
   const byName = new Map<string, Known>();
+  /** When a request of a workspace was last closed by this isolate. */
+  const closedAtMs = new Map<string, number>();
 
   function find(reservation: Reservation, nowMs: number): Known | null {
     const known = byName.get(nameOf(reservation));
@@ -88,12 +93,17 @@ export function createRefusalMemory(now: () => number): RefusalMemory {
       for (;;) {
         const nowMs = now();
         const known = find(reservation, nowMs);
-        const repeated = known === null ? null : repeat(known, reservation, nowMs);
+        const isHelped = known !== null && isHelpedByClosing(known, closedAtMs.get(reservation.receipt.workspace));
+        const repeated = known === null || isHelped ? null : repeat(known, reservation, nowMs);
         if (repeated !== null) return err(repeated);
         const isProbed = known !== null && known.probedAtMs !== null && nowMs < known.probedAtMs + PROBE_MS;
         if (!isProbed || nowMs >= patientUntilMs) return ask(reservation, askLedger, known);
         await sleep(LOOK_MS);
       }
+    },
+    noteClosed({ receipt }) {
+      if (closedAtMs.size >= REFUSALS_MAX) closedAtMs.clear();
+      closedAtMs.set(receipt.workspace, now());
     },
   };
 }
@@ -117,6 +127,13 @@ function repeat({ demand: refused, refusal, atMs, untilMs }: Known, demand: Dema
   const error = countDownError(refusal.error, nowMs - atMs, moreTokens);
   if (error === null) return null;
   return { error, rates: refusal.rates === null ? null : countDownRates(refusal.rates, nowMs - atMs) };
+}
+
+/** Closing a request gives back tokens, slots and credits, never the request itself. */
+function isHelpedByClosing({ refusal: { error }, atMs }: Known, closedAtMs: number | undefined): boolean {
+  if (error.kind === 'request_above_bucket') return false;
+  if (error.kind === 'rate_limited' && error.bucket === 'requests') return false;
+  return closedAtMs !== undefined && closedAtMs >= atMs;
 }
 
 /** Milliseconds for which a refusal is repeated; 0 for what is no refusal by a limit. */

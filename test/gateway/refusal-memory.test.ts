@@ -96,6 +96,35 @@ describe('§5 after a refusal the isolate answers the same key itself', () => {
     expect((await ask({ output: 1, prompt: 9 })).byLedger).toBe(true);
   });
 
+  test.each([
+    ['a token bucket', { ...LIMITED, bucket: 'tokens' }, true],
+    ['slots', { kind: 'concurrency_limited', scope: 'key', limit: 1, used: 1 }, true],
+    ['a request bucket, to which nothing is given back', LIMITED, false],
+    ['a bucket too small', { kind: 'request_above_bucket', scope: 'key', limit: 1, requested: 2 }, false],
+  ] as const)(
+    '§5 after a request of the workspace was closed here, the ledger is asked anew: %s',
+    async (_, error, byLedger) => {
+      const memory = createRefusalMemory(Date.now);
+      let calls = 0;
+      const ask = (): Promise<unknown> =>
+        memory.reserve(buildReservation(), async () => {
+          calls += 1;
+          return err({ error, rates: null });
+        });
+      await ask();
+      vi.advanceTimersByTime(50);
+      const elsewhere = buildReservation();
+      memory.noteClosed({ ...elsewhere, receipt: { ...elsewhere.receipt, workspace: 'another' } });
+      await ask();
+      expect(calls).toBe(1);
+      memory.noteClosed(buildReservation({ key: 'another' }));
+      vi.advanceTimersByTime(1);
+      await ask();
+      await ask();
+      expect(calls).toBe(byLedger ? 2 : 1);
+    },
+  );
+
   test('§5 an admission ends it', async () => {
     let error: GatewayError | null = LIMITED;
     const ask = open(() => error);
