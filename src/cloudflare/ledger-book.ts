@@ -4,10 +4,10 @@
 import { applyCommand, expireLeases } from '../core/ledger-state.ts';
 import { type ClosedReceipt, type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
-import { type ReceiptLook, type ReceiptScan } from '../core/receipt-page.ts';
+import { type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';
-import { listHeldReceipts } from './held-receipts.ts';
+import { listHeldReceipts } from './list-held-receipts.ts';
 import { type LedgerStore, type QueuedReceipt } from './ledger-store.ts';
 import { type Revocations } from './revocations.ts';
 import { toReceiptRow, UPSERT_RECEIPTS } from './receipt-row.ts';
@@ -19,7 +19,7 @@ export type LedgerBook = {
   /** A receipt as it stands here: in progress, or closed within the last days. */
   readonly findReceipt: (id: string) => Receipt | null;
   /** At most `rows` of the receipts that D1 may not have as they stand here. */
-  readonly listReceipts: (look: ReceiptLook, rows: number) => ReceiptScan;
+  readonly listReceipts: (query: ReceiptQuery, rows: number) => ReceiptScan;
   /** Expires leases, carries receipts to D1, sets the next alarm. Never rejects. */
   readonly onAlarm: () => Promise<void>;
 };
@@ -131,7 +131,7 @@ export function openLedgerBook({ store, setAlarm, db, revocations, now, random, 
       if (open !== undefined) return open.reservation.receipt;
       return (group.closed.get(id) ?? store.findClosed(id))?.receipt ?? null;
     },
-    listReceipts: (look, rows) => listHeldReceipts(state, group.closed, store, look, rows),
+    listReceipts: (query, rows) => listHeldReceipts(state, group.closed, store, query, rows),
     async onAlarm() {
       alarmAtMs = Infinity;
       try {

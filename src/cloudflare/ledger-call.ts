@@ -2,7 +2,7 @@
 // after a deploy, so a ledger accepts the version before its own too (SPEC §11).
 
 import { type Receipt } from '../core/receipt.ts';
-import { type ReceiptLook, type ReceiptScan } from '../core/receipt-page.ts';
+import { type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
 import { type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 
 /** The version this code speaks. It goes up when a field is read that older callers do not send. */
@@ -14,19 +14,19 @@ export type LedgerCall = { readonly v: typeof LEDGER_CALL_VERSION; readonly comm
 /** The ledger's answer to a call. */
 export type LedgerReply = { readonly v: typeof LEDGER_CALL_VERSION; readonly decision: LedgerDecision };
 
-/** A look at the receipts that the ledger holds; at most `rows` come back. */
-export type LedgerLook = {
+/** A query for the receipts that the ledger holds; at most `rows` come back. */
+export type LedgerListCall = {
   readonly v: typeof LEDGER_CALL_VERSION;
-  readonly look: ReceiptLook;
+  readonly query: ReceiptQuery;
   readonly rows: number;
 };
 
-/** What a look found. */
-export type LedgerSight = { readonly v: typeof LEDGER_CALL_VERSION; readonly scan: ReceiptScan };
+/** What it found. */
+export type LedgerListReply = { readonly v: typeof LEDGER_CALL_VERSION; readonly scan: ReceiptScan };
 
 /** What a ledger object answers to. */
 export type LedgerRpc = Rpc.DurableObjectBranded & {
   readonly call: (call: LedgerCall) => Promise<LedgerReply>;
   readonly findReceipt: (id: string) => Receipt | null;
-  readonly listReceipts: (call: LedgerLook) => LedgerSight;
+  readonly listReceipts: (call: LedgerListCall) => LedgerListReply;
 };

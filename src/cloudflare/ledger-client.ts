@@ -78,10 +78,10 @@ export function createLedgerClient(
         return err(UNAVAILABLE);
       }
     },
-    async listReceipts(look, rows, location) {
-      const { workspace } = look;
+    async listReceipts(query, rows, location) {
+      const { workspace } = query;
       try {
-        const listing = open(workspace, location).listReceipts({ v: LEDGER_CALL_VERSION, look, rows });
+        const listing = open(workspace, location).listReceipts({ v: LEDGER_CALL_VERSION, query, rows });
         const reply = await withDeadline(listing, deadlineMs, () => undefined);
         return reply === 'deadline' ? err(UNAVAILABLE) : ok(reply.scan);
       } catch (error) {

@@ -8,9 +8,9 @@ import { type LedgerBook, openLedgerBook } from './ledger-book.ts';
 import {
   LEDGER_CALL_VERSION,
   type LedgerCall,
-  type LedgerLook,
+  type LedgerListCall,
   type LedgerReply,
-  type LedgerSight,
+  type LedgerListReply,
 } from './ledger-call.ts';
 import { openLedgerStore } from './ledger-store.ts';
 import { log } from './log.ts';
@@ -44,8 +44,8 @@ export class Ledger extends DurableObject<Env> {
   }
 
   /** The receipts this object holds that D1 may not have as they stand. */
-  listReceipts({ look, rows }: LedgerLook): LedgerSight {
-    return { v: LEDGER_CALL_VERSION, scan: this.#book.listReceipts(look, rows) };
+  listReceipts({ query, rows }: LedgerListCall): LedgerListReply {
+    return { v: LEDGER_CALL_VERSION, scan: this.#book.listReceipts(query, rows) };
   }
 
   /** Carries receipts to D1; never throws, since a throwing alarm is dropped after six tries. */

@@ -10,7 +10,7 @@ export type RevisedReceipt = { readonly rev: number; readonly receipt: Receipt }
 export type IdRange = { readonly fromId: string; readonly beforeId: string };
 
 /** Which receipts of a workspace are looked for. What is null does not matter. */
-export type ReceiptLook = IdRange & {
+export type ReceiptQuery = IdRange & {
   readonly workspace: string;
   readonly key: string | null;
   /** The model as the client named it. */

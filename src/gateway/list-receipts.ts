@@ -7,7 +7,7 @@ import { RECEIPT_STATUSES, type ReceiptStatus, toReceiptObject } from '../core/r
 import {
   buildReceiptPage,
   type IdRange,
-  type ReceiptLook,
+  type ReceiptQuery,
   type ReceiptPage,
   type ReceiptScan,
   type RevisedReceipt,
@@ -39,17 +39,15 @@ export async function listReceipts(
   caller: Caller,
   search: URLSearchParams,
 ): Promise<Result<unknown, GatewayError>> {
-  const query = parseListQuery(search);
-  if (!query.ok) return query;
-  const { limit, status, model, fromId, beforeId } = query.value;
+  const parsed = parseListQuery(search);
+  if (!parsed.ok) return parsed;
+  const { limit, status, key, model, fromId, beforeId } = parsed.value;
   const ownKey = caller.scopes.includes('receipts:read') ? null : caller.keyId;
-  if (ownKey !== null && query.value.key !== null && query.value.key !== ownKey) {
-    return ok(toList({ receipts: [], nextCursor: null }));
-  }
-  const look = { workspace: caller.workspaceId, key: ownKey ?? query.value.key, model, fromId, beforeId };
-  const held = await ports.ledger.listReceipts(look, HELD_ROWS, caller.location);
+  if (ownKey !== null && key !== null && key !== ownKey) return ok(toList({ receipts: [], nextCursor: null }));
+  const query = { workspace: caller.workspaceId, key: ownKey ?? key, model, fromId, beforeId };
+  const held = await ports.ledger.listReceipts(query, HELD_ROWS, caller.location);
   if (!held.ok) return held;
-  const recorded = await readRecord(ports, look, status, limit + 1);
+  const recorded = await readRecord(ports, query, status, limit + 1);
   if (!recorded.ok) return recorded;
   return ok(toList(buildReceiptPage(held.value, recorded.value, status, limit)));
 }
@@ -57,16 +55,16 @@ export async function listReceipts(
 /** At most `count` receipts of the record, query after query until they are found or enough was looked at. */
 async function readRecord(
   ports: Ports,
-  look: ReceiptLook,
+  query: ReceiptQuery,
   status: ReceiptStatus | null,
   count: number,
 ): Promise<Result<ReceiptScan, GatewayError>> {
   // The record has closed receipts only.
   if (status === 'in_progress') return ok({ rows: [], floorId: null });
   const rows: RevisedReceipt[] = [];
-  let endId = look.beforeId;
+  let endId = query.beforeId;
   for (let queries = 0; queries < RECORD_QUERIES_MAX; queries += 1) {
-    const scan = await ports.receipts.list({ ...look, beforeId: endId }, status, count - rows.length);
+    const scan = await ports.receipts.list({ ...query, beforeId: endId }, status, count - rows.length);
     if (!scan.ok) return scan;
     rows.push(...scan.value.rows);
     const { floorId } = scan.value;

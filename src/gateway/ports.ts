@@ -6,7 +6,7 @@ import { type GatewayError } from '../core/errors.ts';
 import { type Reservation } from '../core/ledger-types.ts';
 import { type ModelCatalog } from '../core/model-catalog.ts';
 import { type Receipt, type ReceiptStatus } from '../core/receipt.ts';
-import { type IdRange, type ReceiptLook, type ReceiptScan } from '../core/receipt-page.ts';
+import { type IdRange, type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
 import { type Result } from '../core/result.ts';
 import { type RateSnapshot } from '../core/retry-hints.ts';
 import { type UsageGrouping, type UsageSum } from '../core/usage-sums.ts';
@@ -36,7 +36,7 @@ export type Ledger = {
   readonly findReceipt: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
   /** At most `rows` of the receipts that the record may not have as they stand: in progress, or not yet flushed. */
   readonly listReceipts: (
-    look: ReceiptLook,
+    query: ReceiptQuery,
     rows: number,
     location: string | null,
   ) => Promise<Result<ReceiptScan, GatewayError>>;
@@ -47,7 +47,7 @@ export type ReceiptStore = {
   readonly find: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
   /** At most `rows` receipts, out of a bounded number that it looks at. */
   readonly list: (
-    look: ReceiptLook,
+    query: ReceiptQuery,
     status: ReceiptStatus | null,
     rows: number,
   ) => Promise<Result<ReceiptScan, GatewayError>>;

@@ -62,8 +62,8 @@ async function readHeld(
       ports.log({ event: 'usage_unreadable', workspace: range.workspace, fault: 'too many receipts wait for D1' });
       return err({ kind: 'limiter_unavailable' });
     }
-    const look = { ...range, beforeId: endId, key: null, model: null };
-    const scan = await ports.ledger.listReceipts(look, HELD_ROWS, location);
+    const query = { ...range, beforeId: endId, key: null, model: null };
+    const scan = await ports.ledger.listReceipts(query, HELD_ROWS, location);
     if (!scan.ok) return scan;
     for (const { receipt } of scan.value.rows) if (!held.has(receipt.id)) held.set(receipt.id, receipt);
     endId = scan.value.floorId;

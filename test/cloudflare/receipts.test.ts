@@ -149,8 +149,8 @@ describe('§9 pages', () => {
       buildReceipt(workspace, NOON - 1, { key: 'sparse' }),
     ];
     await record([...others, ...own]);
-    const look = { workspace, key: 'sparse', model: null, fromId: 'req_', beforeId: 'req_~' };
-    const scan = await createD1Receipts(env.DB, () => {}).list(look, null, 5);
+    const query = { workspace, key: 'sparse', model: null, fromId: 'req_', beforeId: 'req_~' };
+    const scan = await createD1Receipts(env.DB, () => {}).list(query, null, 5);
     if (!scan.ok) throw new Error(scan.error.kind);
     // How far it went is told by the millisecond alone: the id may be another key's.
     const floorId = newestFirst(others)[10_000]?.slice(0, 14);
@@ -179,11 +179,11 @@ describe('§9 the ledger’s part', () => {
     expect(scans).toBeGreaterThan(2);
   });
 
-  it('§9 a look takes no more rows than asked for, and says how far down it went', async () => {
+  it('§9 a query takes no more rows than asked for, and says how far down it went', async () => {
     const receipts = Array.from({ length: 9 }, (_, at) => buildReceipt('ws-look', NOON + at));
     for (const receipt of receipts) await hold(receipt);
-    const look = { workspace: 'ws-look', key: null, model: null, fromId: 'req_', beforeId: 'req_~' };
-    const { scan } = await env.LEDGER.getByName('ws-look').listReceipts({ v: 1, look, rows: 4 });
+    const query = { workspace: 'ws-look', key: null, model: null, fromId: 'req_', beforeId: 'req_~' };
+    const { scan } = await env.LEDGER.getByName('ws-look').listReceipts({ v: 1, query, rows: 4 });
     expect(idsOf(scan.rows.map(({ receipt }) => receipt))).toEqual(newestFirst(receipts).slice(0, 4));
     expect(scan.floorId).toBe(newestFirst(receipts)[3]);
   });

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { type Caller } from '../../src/core/api-key.ts';
 import { type GatewayError } from '../../src/core/errors.ts';
-import { type ReceiptLook, type ReceiptScan } from '../../src/core/receipt-page.ts';
+import { type ReceiptQuery, type ReceiptScan } from '../../src/core/receipt-page.ts';
 import { err, ok, type Result } from '../../src/core/result.ts';
 import { listReceipts } from '../../src/gateway/list-receipts.ts';
 import { type Ports } from '../../src/gateway/ports.ts';
@@ -21,7 +21,7 @@ const CALLER: Caller = {
   location: 'weur',
 };
 
-type Source = (look: ReceiptLook) => Result<ReceiptScan, GatewayError>;
+type Source = (query: ReceiptQuery) => Result<ReceiptScan, GatewayError>;
 
 /** Ports of which only the two sources answer; each call is noted. */
 function build(held: Source, recorded: Source): { readonly ports: Ports; readonly calls: string[] } {
@@ -39,16 +39,16 @@ function build(held: Source, recorded: Source): { readonly ports: Ports; readonl
       settle: unused,
       release: unused,
       findReceipt: unused,
-      async listReceipts(look, _rows, location) {
-        calls.push(`ledger ${look.workspace} ${look.key} ${location}`);
-        return held(look);
+      async listReceipts(query, _rows, location) {
+        calls.push(`ledger ${query.workspace} ${query.key} ${location}`);
+        return held(query);
       },
     },
     receipts: {
       find: unused,
-      async list(look) {
-        calls.push(`record ${look.workspace} ${look.key}`);
-        return recorded(look);
+      async list(query) {
+        calls.push(`record ${query.workspace} ${query.key}`);
+        return recorded(query);
       },
       async sum(range) {
         calls.push(`record ${range.workspace}`);
@@ -83,7 +83,7 @@ const list = (ports: Ports, query = '', caller = CALLER): Promise<Result<unknown
 const sum = (ports: Ports): Promise<Result<unknown, GatewayError>> =>
   sumUsage(ports, CALLER, new URLSearchParams('from=2026-11-20&to=2026-11-21'));
 const nothing: Source = () => ok(NOTHING);
-/** A source that never comes to an end: each look ends a little lower. */
+/** A source that never comes to an end: each answer ends a little lower. */
 const endless = (): Source => {
   let floor = 10_000;
   return () => ok({ rows: [], floorId: `req_${(floor -= 1)}` });
