@@ -3,7 +3,7 @@
 
 import { env } from 'cloudflare:workers';
 import { reset, runInDurableObject } from 'cloudflare:test';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Receipt } from '../../src/core/receipt.ts';
 import { createD1Receipts } from '../../src/cloudflare/d1-receipts.ts';
 import { openLedgerStore } from '../../src/cloudflare/ledger-store.ts';
@@ -273,6 +273,24 @@ describe('§1 who sees what', () => {
     expect(await see(stranger, `?cursor=${recorded.id}`)).toEqual([]);
     expect((await get(stranger, `/v1/receipts/${own.id}`)).status).toBe(404);
     expect((await get(stranger, `/v1/receipts/${recorded.id}`)).status).toBe(404);
+  });
+
+  it('§1 nor is another key’s stream under way seen, nor one that ended a moment ago', async () => {
+    const workspace = 'ws-unseen';
+    const token = await addKey('unseen-own', { workspace });
+    const reader = await addKey('unseen-reader', { workspace, scopes: ['receipts:read'] });
+    const open = buildReceipt(workspace, NOON, { key: 'unseen-other', status: 'in_progress' });
+    const ended = buildReceipt(workspace, NOON + 1, { key: 'unseen-other', model: 'other' });
+    await hold(open);
+    // Not awaited: a settlement is answered once it is saved, and seen before that.
+    const holding = hold(ended);
+    await vi.waitFor(async () => expect(idsOf((await list(reader)).data)).toEqual([ended.id, open.id]));
+    expect((await list(token)).data).toEqual([]);
+    await holding;
+    expect((await list(token)).data).toEqual([]);
+    expect(idsOf((await list(reader, '?model=other')).data)).toEqual([ended.id]);
+    expect(idsOf((await list(reader, '?to=2026-11-20T12:00:00.001Z')).data)).toEqual([open.id]);
+    expect((await list(reader, '?from=2026-11-21')).data).toEqual([]);
   });
 
   it('§3 no key, or a bad one: 401 before any parameter is read', async () => {

@@ -106,12 +106,13 @@ describe('§9 sums are the sums of the receipts', () => {
     const receipts = Array.from({ length: 24 }, (_, at) => buildReceipt(workspace, DAY + at * HOUR_MS));
     await record(receipts.filter((_, at) => at % 2 === 0));
     for (const [at, receipt] of receipts.entries()) if (at % 2 === 1) await hold(receipt);
+    for (const hour of [-1, 24]) await hold(buildReceipt(workspace, DAY + hour * HOUR_MS, { status: 'in_progress' }));
     const inside = receipts.slice(6, 18);
     const span = 'from=2026-11-20T06:00:00Z&to=2026-11-20T18:00:00Z';
     expect(await sum(token, span)).toEqual(expectSums(inside, '1d', 'model'));
     expect(await sum(token, `${span}&bucket_width=1h`)).toEqual(expectSums(inside, '1h', 'model'));
     expect(await sum(token, `from=${DAY / 1000 + 3600}&to=${DAY / 1000 + 7200}&bucket_width=1h`)).toHaveLength(1);
-    expect(await sum(token, 'from=2026-11-21&to=2026-11-22')).toEqual([]);
+    expect(await sum(token, 'from=2026-11-22&to=2026-11-23')).toEqual([]);
   });
 
   it('§9 more receipts than one query sums', async () => {
