@@ -6,8 +6,10 @@ import { UNKNOWN_FUNDS } from '../core/ledger-credits.ts';
 import { applyCommand, expireLeases, type LedgerChange } from '../core/ledger-state.ts';
 import { type ClosedReceipt, type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
+import { type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';
+import { listHeldReceipts } from './list-held-receipts.ts';
 import { type LedgerStore, type QueuedReceipt } from './ledger-store.ts';
 import { toReceiptRow, UPSERT_RECEIPTS } from './receipt-row.ts';
 import { createRecallReceipt } from './recall-receipt.ts';
@@ -22,6 +24,8 @@ export type LedgerBook = {
   readonly findReceipt: (id: string) => Receipt | null;
   /** How the account stands; null while D1 has not said what was granted and spent. */
   readonly readAccount: (query: AccountQuery) => Promise<Account | null>;
+  /** At most `rows` of the receipts that D1 may not have as they stand here. */
+  readonly listReceipts: (query: ReceiptQuery, rows: number) => ReceiptScan;
   /** Expires leases, carries receipts to D1, sets the next alarm. Never rejects. */
   readonly onAlarm: () => Promise<void>;
 };
@@ -176,6 +180,7 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
       if (expired.touchedIds.length > 0) saveSoon().catch(() => undefined);
       return readAccount(state, query, funds);
     },
+    listReceipts: (query, rows) => listHeldReceipts(state, group.closed, store, query, rows),
     async onAlarm() {
       alarmAtMs = Infinity;
       try {

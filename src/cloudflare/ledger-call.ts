@@ -2,6 +2,7 @@
 // after a deploy, so a ledger accepts the version before its own too (SPEC §11).
 
 import { type Account, type AccountQuery } from '../core/ledger-account.ts';
+import { type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
 import { type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
 
@@ -26,9 +27,20 @@ export type AccountCall = { readonly v: LedgerCallVersion; readonly query: Accou
 /** The account; null when it cannot be told now. */
 export type AccountReply = { readonly v: LedgerCallVersion; readonly account: Account | null };
 
+/** A query for the receipts that the ledger holds; at most `rows` come back. */
+export type LedgerListCall = {
+  readonly v: LedgerCallVersion;
+  readonly query: ReceiptQuery;
+  readonly rows: number;
+};
+
+/** What it found. */
+export type LedgerListReply = { readonly v: LedgerCallVersion; readonly scan: ReceiptScan };
+
 /** What a ledger object answers to. */
 export type LedgerRpc = Rpc.DurableObjectBranded & {
   readonly call: (call: LedgerCall) => Promise<LedgerReply>;
   readonly findReceipt: (id: string) => Receipt | null;
   readonly readAccount: (call: AccountCall) => Promise<AccountReply>;
+  readonly listReceipts: (call: LedgerListCall) => LedgerListReply;
 };

@@ -13,6 +13,8 @@ import {
   CREDITS_VERSION,
   LEDGER_CALL_VERSION,
   type LedgerCall,
+  type LedgerListCall,
+  type LedgerListReply,
   type LedgerReply,
 } from './ledger-call.ts';
 
@@ -34,6 +36,7 @@ type LedgerStub = {
   readonly call: (call: LedgerCall) => Promise<LedgerReply>;
   readonly findReceipt: (id: string) => Promise<Receipt | null>;
   readonly readAccount: (call: AccountCall) => Promise<AccountReply>;
+  readonly listReceipts: (call: LedgerListCall) => Promise<LedgerListReply>;
 };
 
 /** What is used of the namespace of ledger objects. */
@@ -107,6 +110,17 @@ export function createLedgerClient(
         return reply === 'deadline' || reply.account === null ? err(UNAVAILABLE) : ok(reply.account);
       } catch (error) {
         log({ event: 'ledger_unreachable', workspace: query.workspace, command: 'readAccount', fault: String(error) });
+        return err(UNAVAILABLE);
+      }
+    },
+    async listReceipts(query, rows, location) {
+      const { workspace } = query;
+      try {
+        const listing = open(workspace, location).listReceipts({ v: LEDGER_CALL_VERSION, query, rows });
+        const reply = await withDeadline(listing, deadlineMs, () => undefined);
+        return reply === 'deadline' ? err(UNAVAILABLE) : ok(reply.scan);
+      } catch (error) {
+        log({ event: 'ledger_unreachable', workspace, command: 'listReceipts', fault: String(error) });
         return err(UNAVAILABLE);
       }
     },

@@ -10,6 +10,8 @@ import {
   type AccountReply,
   LEDGER_CALL_VERSION,
   type LedgerCall,
+  type LedgerListCall,
+  type LedgerListReply,
   type LedgerReply,
 } from './ledger-call.ts';
 import { openLedgerStore } from './ledger-store.ts';
@@ -46,6 +48,11 @@ export class Ledger extends DurableObject<Env> {
   /** How the workspace's credits and limits stand (SPEC §9). */
   async readAccount({ query }: AccountCall): Promise<AccountReply> {
     return { v: LEDGER_CALL_VERSION, account: await this.#book.readAccount(query) };
+  }
+
+  /** The receipts this object holds that D1 may not have as they stand. */
+  listReceipts({ query, rows }: LedgerListCall): LedgerListReply {
+    return { v: LEDGER_CALL_VERSION, scan: this.#book.listReceipts(query, rows) };
   }
 
   /** Carries receipts to D1; never throws, since a throwing alarm is dropped after six tries. */

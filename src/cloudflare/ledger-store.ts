@@ -6,6 +6,7 @@ import { endRebuild } from '../core/ledger-credits.ts';
 import { createLedgerState } from '../core/ledger-state.ts';
 import { type ClosedReceipt, type LedgerState, type OpenReservation } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
+import { type IdRange } from '../core/receipt-page.ts';
 
 /** What a group of calls changed. */
 export type LedgerChanges = {
@@ -25,6 +26,14 @@ export type LedgerStore = {
   readonly findClosed: (id: string) => ClosedReceipt | null;
   /** Receipts D1 does not have yet, oldest first. */
   readonly listUnflushed: (limit: number) => readonly QueuedReceipt[];
+  /**
+   * Receipts D1 does not have yet, by id, newest first, read as they are asked for. At most `scanRows` rows are looked
+   * at; `floorId` says how far down that went, null to the end of the range.
+   */
+  readonly scanUnflushed: (
+    range: IdRange,
+    scanRows: number,
+  ) => { readonly rows: Iterable<ClosedReceipt>; readonly floorId: string | null };
   readonly countUnflushed: () => number;
   /** Receipts D1 does not have yet: id and cost in nano-USD. */
   readonly listUnflushedCosts: () => readonly (readonly [id: string, costNanoUsd: number])[];
@@ -42,6 +51,15 @@ type StoredReservation = Omit<OpenReservation, 'heldNanoUsd' | 'outputLimit'> &
 /** What this code wrote itself and reads back: a version row guards the shape. */
 const openSchema = z.custom<StoredReservation>((value) => typeof value === 'object' && value !== null);
 const receiptSchema = z.custom<Receipt>((value) => typeof value === 'object' && value !== null);
+
+const FIND_NTH_UNFLUSHED = 'SELECT seq FROM receipts WHERE seq > ? LIMIT 1 OFFSET ?';
+/** The plus signs keep SQLite to the rows behind flushed_seq; the index of ids has seven days of others. */
+const SCAN_BY_SEQ = 'SELECT rev, body FROM receipts WHERE seq > ? AND +id >= ? AND +id < ? ORDER BY +id DESC';
+/** When more wait than a scan may read, flushed rows are walked past too: only the range bounds it then. */
+const SCAN_BY_ID = 'SELECT rev, body FROM receipts WHERE +seq > ? AND id >= ? AND id < ? ORDER BY id DESC';
+/** The millisecond in which a scan by id has seen its share; ids of one millisecond stay together. */
+const FIND_FLOOR = `SELECT substr(id, 1, 14) AS floor_id FROM receipts WHERE id >= ? AND id < ?
+  ORDER BY id DESC LIMIT 1 OFFSET ?`;
 
 /** Opens the store, creating or stepping its tables forward. */
 export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
@@ -108,6 +126,14 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
       const query = 'SELECT seq, rev, body FROM receipts WHERE seq > ? ORDER BY seq LIMIT ?';
       const rows = sql.exec(query, readFlushedSeq(), limit).toArray();
       return rows.map((row) => ({ seq: readNumber(row['seq']), ...toClosed(row) }));
+    },
+    scanUnflushed({ fromId, beforeId }, scanRows) {
+      const flushedSeq = readFlushedSeq();
+      const isFew = sql.exec(FIND_NTH_UNFLUSHED, flushedSeq, scanRows).toArray().length === 0;
+      const [floor] = isFew ? [] : sql.exec(FIND_FLOOR, fromId, beforeId, scanRows).toArray();
+      const floorId = floor === undefined ? null : readText(floor['floor_id']);
+      const scan = isFew ? SCAN_BY_SEQ : SCAN_BY_ID;
+      return { rows: readClosed(sql.exec(scan, flushedSeq, floorId ?? fromId, beforeId)), floorId };
     },
     countUnflushed() {
       return readNumber(sql.exec('SELECT COUNT(*) AS n FROM receipts WHERE seq > ?', readFlushedSeq()).one()['n']);
@@ -182,6 +208,10 @@ function restoreReservation(state: LedgerState, stored: StoredReservation): void
     const scope = state.scopes.get(name);
     if (scope !== undefined) state.scopes.set(name, { ...scope, inFlight: scope.inFlight + 1 });
   }
+}
+
+function* readClosed(rows: Iterable<Record<string, SqlStorageValue>>): Iterable<ClosedReceipt> {
+  for (const row of rows) yield toClosed(row);
 }
 
 function toClosed(row: Record<string, SqlStorageValue>): ClosedReceipt {

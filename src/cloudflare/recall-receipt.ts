@@ -1,7 +1,6 @@
 // A receipt that a ledger object no longer holds, from D1: an object that was emptied must know that a request was closed
 // before, so that a repeated settlement changes nothing and a late one charges the difference (SPEC §5).
 
-import * as z from 'zod';
 import { type ClosedReceipt } from '../core/ledger-types.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';
@@ -11,7 +10,6 @@ import { fromReceiptRow } from './receipt-row.ts';
 export type RecallReceipt = (workspace: string, id: string) => Promise<ClosedReceipt | null>;
 
 const WAIT_MS = 500;
-const revSchema = z.object({ rev: z.number() });
 
 /** Creates the search over a D1 database. */
 export function createRecallReceipt(db: D1Database, log: (entry: LogEntry) => void): RecallReceipt {
@@ -20,7 +18,7 @@ export function createRecallReceipt(db: D1Database, log: (entry: LogEntry) => vo
     try {
       const row = await withDeadline(db.prepare(select).bind(workspace, id).first(), WAIT_MS, () => undefined);
       if (row === 'deadline') throw new Error('D1 did not answer in time');
-      return row === null ? null : { rev: revSchema.parse(row).rev, receipt: fromReceiptRow(row) };
+      return row === null ? null : fromReceiptRow(row);
     } catch (error) {
       log({ event: 'receipt_not_recalled', workspace, receipt: id, fault: String(error) });
       return null;

@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { type ClosedReceipt } from '../core/ledger-types.ts';
-import { type Receipt } from '../core/receipt.ts';
+import { type Receipt, RECEIPT_STATUSES } from '../core/receipt.ts';
 
 const usageColumns = [
   'input_tokens',
@@ -42,6 +42,7 @@ const plainColumns = [
 const COLUMNS = ['rev', ...plainColumns, ...usageColumns, 'rates'] as const;
 
 const rowSchema = z.object({
+  rev: z.number(),
   workspace: z.string(),
   id: z.string(),
   key: z.string(),
@@ -53,7 +54,7 @@ const rowSchema = z.object({
   backend: z.string().nullable(),
   attempts: z.number(),
   stream: z.number().transform((flag) => flag !== 0),
-  status: z.enum(['in_progress', 'completed', 'incomplete', 'interrupted', 'failed', 'lost']),
+  status: z.enum(RECEIPT_STATUSES),
   http_status: z.number().nullable(),
   error_code: z.string().nullable(),
   finish_reason: z.string().nullable(),
@@ -99,11 +100,11 @@ export function toReceiptRow({ rev, receipt }: ClosedReceipt): Record<string, un
  *
  * @throws z.ZodError when a column does not hold what was written: someone changed the table by hand.
  */
-export function fromReceiptRow(row: unknown): Receipt {
-  const { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, ...plain } =
+export function fromReceiptRow(row: unknown): ClosedReceipt {
+  const { rev, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, ...plain } =
     rowSchema.parse(row);
   const usage = { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens };
-  return { ...plain, usage };
+  return { rev, receipt: { ...plain, usage } };
 }
 
 /**

@@ -84,9 +84,9 @@ export function parseUsd(text: string): number | null {
 }
 
 /** An amount of nano-USD as a decimal string with nine decimals: 6600 → "0.000006600". */
-export function toUsd(nanoUsd: number): string {
+export function toUsd(nanoUsd: number | bigint): string {
   const sign = nanoUsd < 0 ? '-' : '';
-  const digits = String(Math.abs(nanoUsd)).padStart(10, '0');
+  const digits = String(nanoUsd).replace('-', '').padStart(10, '0');
   return `${sign}${digits.slice(0, -9)}.${digits.slice(-9)}`;
 }
 

@@ -3,8 +3,9 @@
 import { type Rates, toCostNanoUsd, toUsd } from './money.ts';
 import { NO_USAGE, type Usage, type UsageSource } from './usage.ts';
 
-/** How a request stands or ended. */
-export type ReceiptStatus = 'in_progress' | 'completed' | 'incomplete' | 'interrupted' | 'failed' | 'lost';
+/** How a request stands or ended; there is no other status. */
+export const RECEIPT_STATUSES = ['in_progress', 'completed', 'incomplete', 'interrupted', 'failed', 'lost'] as const;
+export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number];
 
 /** What is known of a request when it is admitted; rates are frozen here. Times are ISO 8601 in UTC. */
 export type ReceiptDraft = {

@@ -122,13 +122,13 @@ async function admitAndForward(
   // Registered before the first call leaves: a client that goes now must not take the settlement with it.
   const over = ended.promise.then((end) => {
     inbound.held.free();
-    return closeAccount(ports, run, end);
+    return closeRun(ports, isolate, run, end);
   });
   inbound.waitUntil(over);
   const halt = createHalt();
   inbound.signal.addEventListener('abort', () => halt.halt({ type: 'client_gone' }));
   try {
-    const admitted = await admit(ports, run, caller, request);
+    const admitted = await admit(ports, isolate, run, caller, request);
     if (!admitted.ok) {
       const late = admitted.error.error.kind === 'limiter_unavailable';
       ended.resolve({ type: late ? 'release' : 'refused' });
@@ -157,12 +157,15 @@ async function admitAndForward(
 /** Reserves. The request that comes back goes up with the output that was admitted: a small balance may buy less. */
 async function admit(
   ports: Ports,
+  isolate: Isolate,
   run: Run,
   caller: Caller,
   request: InferenceRequest,
 ): Promise<Result<{ readonly rates: RateSnapshot; readonly request: InferenceRequest }, Refusal>> {
   const { reservation } = run;
-  const admission = await ports.ledger.reserve(reservation, caller.location);
+  const admission = await isolate.refusals.reserve(reservation, () =>
+    ports.ledger.reserve(reservation, caller.location),
+  );
   if (!admission.ok) return admission;
   const { rates, outputLimit } = admission.value;
   if (reservation.credit === undefined) return ok({ rates, request });
@@ -171,6 +174,11 @@ async function admit(
     run.reservation = { ...reservation, credit: { ...reservation.credit, outputTokensMax: outputLimit } };
   }
   return ok({ rates, request: limitOutput(request, outputLimit) });
+}
+
+async function closeRun(ports: Ports, isolate: Isolate, run: Run, end: RunEnd): Promise<void> {
+  await closeAccount(ports, run, end);
+  if (end.type !== 'refused') isolate.refusals.noteClosed(run.reservation);
 }
 
 async function buildReservation(

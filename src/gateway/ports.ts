@@ -6,9 +6,11 @@ import { type GatewayError } from '../core/errors.ts';
 import { type Account, type AccountQuery } from '../core/ledger-account.ts';
 import { type Reservation } from '../core/ledger-types.ts';
 import { type ModelCatalog } from '../core/model-catalog.ts';
-import { type Receipt } from '../core/receipt.ts';
+import { type Receipt, type ReceiptStatus } from '../core/receipt.ts';
+import { type IdRange, type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
 import { type Result } from '../core/result.ts';
 import { type RateSnapshot } from '../core/retry-hints.ts';
+import { type UsageGrouping, type UsageSum } from '../core/usage-sums.ts';
 
 /** Keys and workspaces. */
 export type KeyStore = {
@@ -38,12 +40,36 @@ export type Ledger = {
   readonly findReceipt: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
   /** How a workspace's credits and limits stand. */
   readonly readAccount: (query: AccountQuery) => Promise<Result<Account, GatewayError>>;
+  /** At most `rows` of the receipts that the record may not have as they stand: in progress, or not yet flushed. */
+  readonly listReceipts: (
+    query: ReceiptQuery,
+    rows: number,
+    location: string | null,
+  ) => Promise<Result<ReceiptScan, GatewayError>>;
 };
 
 /** The record of receipts. */
 export type ReceiptStore = {
   readonly find: (workspace: string, id: string) => Promise<Result<Receipt | null, GatewayError>>;
+  /** At most `rows` receipts, out of a bounded number that it looks at. */
+  readonly list: (
+    query: ReceiptQuery,
+    status: ReceiptStatus | null,
+    rows: number,
+  ) => Promise<Result<ReceiptScan, GatewayError>>;
+  /**
+   * Sums over the newest receipts of the range, a bounded number of them, without those named. What lies below `floorId`
+   * is not among them; null when nothing does.
+   */
+  readonly sum: (
+    range: UsageRange,
+    grouping: UsageGrouping,
+    withoutIds: readonly string[],
+  ) => Promise<Result<{ readonly sums: readonly UsageSum[]; readonly floorId: string | null }, GatewayError>>;
 };
+
+/** A workspace's receipts of a time. */
+export type UsageRange = IdRange & { readonly workspace: string };
 
 /** What goes to a backend. */
 export type UpstreamRequest = {

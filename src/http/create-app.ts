@@ -12,10 +12,12 @@ import { createIsolate, type Isolate } from '../gateway/isolate.ts';
 import { handleInference, type Inbound } from '../gateway/handle-inference.ts';
 import { type Credentials, identifyCaller } from '../gateway/identify-caller.ts';
 import { listModels, readModel } from '../gateway/list-models.ts';
+import { listReceipts } from '../gateway/list-receipts.ts';
 import { type Ports } from '../gateway/ports.ts';
 import { createReadLimiter } from '../gateway/read-limiter.ts';
 import { readCredits } from '../gateway/read-credits.ts';
 import { readReceipt } from '../gateway/read-receipt.ts';
+import { sumUsage } from '../gateway/sum-usage.ts';
 import { type Endpoint } from '../openai/endpoint.ts';
 import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
 import { buildCorsHeaders, buildPreflightHeaders } from './cors.ts';
@@ -128,7 +130,13 @@ function addReads(app: App, ports: Ports): void {
   addRead('/v1/models', 'models:read', (caller) => listModels(ports, caller));
   addRead('/v1/models/:id{.+}', 'models:read', (caller, context) => readModel(ports, caller, readTail(context)));
   addRead('/v1/credits', 'receipts:read', (caller) => readCredits(ports, caller));
+  addRead('/v1/receipts', null, (caller, context) => listReceipts(ports, caller, readSearch(context)));
   addRead('/v1/receipts/:id', null, (caller, context) => readReceipt(ports, caller, readTail(context)));
+  addRead('/v1/usage', 'receipts:read', (caller, context) => sumUsage(ports, caller, readSearch(context)));
+}
+
+function readSearch(context: Context<Env>): URLSearchParams {
+  return new URL(context.req.url).searchParams;
 }
 
 /** What follows the route's own part of the path, percent-decoded once where it can be. */

@@ -16,7 +16,7 @@ async function call(method: string, path: string, headers: Record<string, string
 }
 
 describe('§1 CORS', () => {
-  it.each([...ENDPOINTS, '/v1/models', '/v1/models/x', '/v1/receipts/req_1', '/health'])(
+  it.each([...ENDPOINTS, '/v1/models', '/v1/models/x', '/v1/receipts', '/v1/receipts/req_1', '/v1/usage', '/health'])(
     '§1 a preflight of %s is answered before the key, naming authorization and the x-stainless headers asked for',
     async (path) => {
       const response = await call('OPTIONS', path, {
@@ -58,6 +58,8 @@ describe('§3 methods and routes', () => {
     ['DELETE', '/v1/completions', 'POST, OPTIONS'],
     ['POST', '/v1/models', 'GET, HEAD, OPTIONS'],
     ['PUT', '/v1/models/a/b', 'GET, HEAD, OPTIONS'],
+    ['POST', '/v1/receipts', 'GET, HEAD, OPTIONS'],
+    ['POST', '/v1/usage', 'GET, HEAD, OPTIONS'],
     ['POST', '/v1/receipts/req_1', 'GET, HEAD, OPTIONS'],
     ['POST', '/health', 'GET, HEAD, OPTIONS'],
   ])('§3 %s %s is 405 with Allow', async (method, path, allow) => {
@@ -66,7 +68,7 @@ describe('§3 methods and routes', () => {
     expect(await readError(response)).toMatchObject({ code: 'method_not_supported', param: null });
   });
 
-  it.each(['/', '/v1', '/v1/', '/v1/chat', '/v1/chat/completions/', '/v1/embeddings', '/v1/receipts', '/v2/models'])(
+  it.each(['/', '/v1', '/v1/', '/v1/chat', '/v1/chat/completions/', '/v1/embeddings', '/v1/receipts/', '/v2/models'])(
     '§3 %s is 404 unknown_url',
     async (path) => {
       const response = await call('GET', path);

@@ -78,6 +78,7 @@ describe('§5 a gateway whose ledger runs older code', () => {
         Promise.resolve({ v, decision: { type: 'admitted', rates: { requests: null, tokens: null } } }),
       findReceipt: () => Promise.resolve(null),
       readAccount: () => Promise.resolve({ v, account: null }),
+      listReceipts: () => Promise.resolve({ v, scan: { rows: [], floorId: null } }),
     }),
   });
 

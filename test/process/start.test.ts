@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 
+import { DEMO_TOKEN } from '../../src/cli/demo-key.ts';
 import { findFreePort, ROOT } from './serve.ts';
 
 const run = promisify(execFile);
@@ -160,6 +161,19 @@ describe('§11 npm start on a fresh clone', () => {
     const { stdout } = await runCurlLine(start);
     expect(stdout).toMatch(/^data: \{.*"chat\.completion\.chunk"/);
     expect(stdout.trimEnd()).toMatch(/data: \[DONE\]$/);
+  });
+
+  test('§9 the demo key reads its receipts and their sums', async () => {
+    const read = async (path: string): Promise<{ readonly data: readonly object[] }> => {
+      const headers = { authorization: `Bearer ${DEMO_TOKEN}` };
+      const answer = await fetch(`http://127.0.0.1:${start.port}${path}`, { headers });
+      expect(answer.status, path).toBe(200);
+      return answer.json();
+    };
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    expect((await read('/v1/receipts')).data).toMatchObject([{ object: 'receipt', key: 'demo' }]);
+    const { data } = await read(`/v1/usage?from=${nowSeconds - 86_400}&to=${nowSeconds + 60}`);
+    expect(data).toMatchObject([{ model: 'turnpike-demo', requests: 1 }]);
   });
 
   test('§11 --keys: its entries are keys of this gateway', async () => {

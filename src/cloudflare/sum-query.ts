@@ -1,0 +1,73 @@
+// The query of D1 that sums receipts, and the reading of its answer. It goes down the workspace's ids like every other:
+// a bounded number of rows a query, so that the ledgers' writes find their turn in between.
+
+import * as z from 'zod';
+import { toStart, type UsageGrouping, type UsageSum } from '../core/usage-sums.ts';
+
+/** Rows that one query sums at most: so many occupy D1 for some tens of milliseconds. */
+export const SUM_ROWS = 20_000;
+
+const TOKENS_AND_COST = [
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'cost_nano_usd',
+] as const;
+
+/**
+ * The query by what it groups. Bound are workspace, first id, id before which to end, how much of a time is its start,
+ * ids to leave out as a JSON array, and the rows at most.
+ */
+export const SUM_QUERIES: Readonly<Record<UsageGrouping['by'], string>> = {
+  model: buildQuery('requested_model'),
+  key: buildQuery('key'),
+};
+
+/** Sums leave as text: D1 hands out numbers as doubles. */
+function buildQuery(nameColumn: string): string {
+  return `SELECT start, name, min(id) AS lowest_id, CAST(count(*) AS TEXT) AS requests,
+    ${TOKENS_AND_COST.map((column) => `CAST(sum(${column}) AS TEXT) AS ${column}`).join(', ')}
+  FROM (SELECT id, substr(created_at, 1, ?4) AS start, ${nameColumn} AS name, ${TOKENS_AND_COST.join(', ')}
+    FROM receipts WHERE workspace = ?1 AND id >= ?2 AND id < ?3 AND id NOT IN (SELECT value FROM json_each(?5))
+    ORDER BY id DESC LIMIT ?6)
+  GROUP BY start, name`;
+}
+
+const countSchema = z.string().transform((text) => BigInt(text));
+const rowSchema = z
+  .object({
+    start: z.string(),
+    name: z.string(),
+    lowest_id: z.string(),
+    requests: countSchema,
+    input_tokens: countSchema,
+    cached_input_tokens: countSchema,
+    cache_write_tokens: countSchema,
+    output_tokens: countSchema,
+    reasoning_tokens: countSchema,
+    cost_nano_usd: countSchema,
+  })
+  .transform(({ start, name, lowest_id: lowestId, ...counts }) => ({ start, name, lowestId, counts }));
+
+/**
+ * Reads the query's rows. `floorId` is where the next query ends, null when this one summed all there was.
+ *
+ * @throws z.ZodError when a column does not hold what was written: someone changed the table by hand.
+ */
+export function readSums(
+  rows: readonly unknown[],
+  width: UsageGrouping['width'],
+  beforeId: string,
+): { readonly sums: readonly UsageSum[]; readonly floorId: string | null } {
+  let summed = 0n;
+  let floorId = beforeId;
+  const sums = rows.map((row) => {
+    const { start, name, lowestId, counts } = rowSchema.parse(row);
+    summed += counts.requests;
+    if (lowestId < floorId) floorId = lowestId;
+    return { start: toStart(start, width), name, counts };
+  });
+  return { sums, floorId: summed < SUM_ROWS ? null : floorId };
+}
