@@ -8,6 +8,7 @@ import { createKvCatalog } from './kv-catalog.ts';
 import { createKvKeyStore } from './kv-key-store.ts';
 import { createLedgerClient } from './ledger-client.ts';
 import { log } from './log.ts';
+import { openRewritingPipe } from './rewriting-pipe.ts';
 import { createServiceBackends } from './service-backends.ts';
 
 /** Joins adapters and settings. */
@@ -22,6 +23,7 @@ export function composePorts(env: Env): Ports {
     receipts: createD1Receipts(env.DB, log),
     backends: createServiceBackends(env),
     openPipe: () => new IdentityTransformStream(),
+    openRewritingPipe,
     settings,
     now,
     randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),

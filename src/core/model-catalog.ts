@@ -42,6 +42,8 @@ export type Model = {
   readonly runningCounts: boolean;
   /** The engine is asked to stream even where the client is not. */
   readonly upstreamStream: boolean;
+  /** The largest event taken from its engines. */
+  readonly eventBytesMax: number;
   /** Whether requests of one conversation go to one backend. */
   readonly affinity: 'none' | 'prefix';
   readonly rates: Rates;
@@ -188,6 +190,7 @@ function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): 
     reasoning: data.reasoning ?? null,
     runningCounts: data.running_counts,
     upstreamStream: data.upstream_stream,
+    eventBytesMax: data.event_bytes_max,
     affinity: data.affinity,
     rates:
       pricing === undefined

@@ -62,6 +62,11 @@ export const modelSchema = z.object({
   reasoning: reasoningSchema.optional(),
   running_counts: z.boolean().default(true),
   upstream_stream: z.boolean().default(false),
+  event_bytes_max: z
+    .int()
+    .min(1024)
+    .max(16 * 1024 * 1024)
+    .default(4 * 1024 * 1024),
   affinity: z.enum(['none', 'prefix']).default('none'),
   pricing: z
     .object({

@@ -1,17 +1,19 @@
-// Server-sent events in, whatever the framing: LF, CRLF or CR, split at any byte, BOM, comments, multi-line data, no
-// space after the colon, a last event without its blank line (WHATWG HTML §9.2.6). Only `data` and `event` are kept.
-// Incremental and bounded: time is linear in the bytes, memory in the largest event.
+// Server-sent events in, whatever the framing: LF, CRLF or CR, split anywhere, comments, multi-line data, no space after
+// the colon, a last event without its blank line (WHATWG HTML §9.2.6). Only `data` and `event` are kept. Incremental and
+// bounded: time is linear in the text, memory in the largest event. Bytes become text, and a BOM vanishes, elsewhere.
 
 /** One event. `type` is the `event:` field, '' when absent. */
 export type SseEvent = { readonly type: string; readonly data: string };
 
-/** The events completed by a chunk, or the reason to stop. */
+/** The events completed by a piece of text, or the reason to stop. */
 export type SseBatch = { readonly events: readonly SseEvent[]; readonly overflow: boolean };
 
 /** An incremental parser of one stream. */
 export type SseParser = {
-  /** Feeds bytes and returns the events they complete. */
-  readonly push: (bytes: Uint8Array) => SseBatch;
+  /** Feeds text and returns the events it completes. */
+  readonly push: (text: string) => SseBatch;
+  /** Whether what comes next begins an event: nothing of one has been seen, nor half a line end. */
+  readonly isBetweenEvents: () => boolean;
   /** Characters of the event that is not complete yet. */
   readonly pending: () => number;
   /**
@@ -24,10 +26,9 @@ export type SseParser = {
 /**
  * Creates a parser.
  *
- * @param eventBytesMax Characters one event may have before the parser gives up with `overflow`.
+ * @param eventLengthMax Characters one event may have before the parser gives up with `overflow`.
  */
-export function createSseParser(eventBytesMax: number): SseParser {
-  const decoder = new TextDecoder();
+export function createSseParser(eventLengthMax: number): SseParser {
   let partialLine: string[] = [];
   let partialLength = 0;
   let endedInCr = false;
@@ -95,13 +96,13 @@ export function createSseParser(eventBytesMax: number): SseParser {
   }
 
   return {
-    push(bytes) {
-      feed(decoder.decode(bytes, { stream: true }));
-      return { events: drain(), overflow: partialLength + dataLength > eventBytesMax };
+    push(text) {
+      feed(text);
+      return { events: drain(), overflow: partialLength + dataLength > eventLengthMax };
     },
+    isBetweenEvents: () => partialLength === 0 && data.length === 0 && type === '' && !endedInCr,
     pending: () => partialLength + dataLength,
     end() {
-      feed(decoder.decode());
       if (partialLine.length > 0) takeLine('');
       endLine('');
       return drain()[0] ?? null;

@@ -5,9 +5,9 @@ import { type GatewayError } from '../core/errors.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { ANSWER_BYTES_MAX, openStream, type OpenedStream } from './open-upstream.ts';
 import { type UpstreamCall } from './upstream-call.ts';
-import { type Halt } from './relay-stream.ts';
+import { type Halt } from './halt.ts';
 import { buildUpstreamEnd, type RunEnd } from './run.ts';
-import { translateBatch } from './translate-batch.ts';
+import { readTranslated } from './stream-translation.ts';
 import { startWatch } from './watch.ts';
 
 /** The whole answer in normal form, or how the request ended instead. */
@@ -28,7 +28,7 @@ export async function collectStream(call: UpstreamCall, halt: Halt): Promise<Res
 /** Everything the client would have got as a stream. */
 async function readAll(
   call: UpstreamCall,
-  { reader, translator, firstText, firstEnd }: OpenedStream,
+  { reader, translation, firstText, firstEnd }: OpenedStream,
   halt: Halt,
 ): Promise<Result<string, RunEnd>> {
   const { settings, now } = call.ports;
@@ -43,7 +43,7 @@ async function readAll(
   try {
     while (end === null) {
       if (call.run.firstTokenAtMs === null && call.run.progress().started) call.run.firstTokenAtMs = now();
-      const batch = translateBatch(await reader.read(), translator);
+      const batch = await readTranslated(reader, translation);
       heardAtMs = now();
       text += batch.text;
       end = halt.reason() ?? batch.end;
@@ -52,7 +52,7 @@ async function readAll(
   } finally {
     watch.stop();
   }
-  return end.type === 'finished' ? ok(text + translator.finish()) : err(toAnswerableEnd(end));
+  return end.type === 'finished' ? ok(text + translation.translator.finish()) : err(toAnswerableEnd(end));
 }
 
 /** A cut is told to a client that has seen nothing as the engine's failure. */

@@ -11,7 +11,9 @@ import { withDeadline } from './deadline.ts';
 import { openJson, openStream } from './open-upstream.ts';
 import { type UpstreamCall } from './upstream-call.ts';
 import { type Ports } from './ports.ts';
-import { type Halt, relayStream } from './relay-stream.ts';
+import { type Halt } from './halt.ts';
+import { createLaneRewriter } from './lane-rewriter.ts';
+import { relayStream } from './relay-stream.ts';
 import { buildRunningReservation, buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
 import { runEvery, runOnceAt, startWatch, type Watch } from './watch.ts';
 
@@ -97,17 +99,20 @@ async function forwardStream(
   void opening.then(() => held.drop(bodyBytes));
   const first = await withDeadline(opening, ports.settings.firstEventHoldMs, () => undefined);
   if (first !== 'deadline' && !first.ok) return refuse(halt.reason() ?? toFailed(first.error), finish);
-  const pipe = ports.openPipe();
+  const rewriter = ports.settings.nativeLanes ? createLaneRewriter() : null;
+  const pipe = rewriter === null ? ports.openPipe() : ports.openRewritingPipe(rewriter.rewrite);
   run.committed = true;
   const [backend] = request.resolved.backends;
   // Owned by `finish`: the account waits for it behind the answer.
   void relayStream({
     opening,
     writable: pipe.writable,
+    rewriter,
     run,
     settings: ports.settings,
     now: ports.now,
     halt,
+    held,
     fail: (error) => endpoint.createTranslator({ ...context, backend }).fail(error),
   }).then(finish, (bug: unknown) => {
     finish({ type: 'failed', error: { kind: 'internal_error' }, detail: String(bug) });

@@ -20,7 +20,7 @@ import { forward } from './forward.ts';
 import { type Credentials, identifyCaller } from './identify-caller.ts';
 import { type Isolate } from './isolate.ts';
 import { type Ports, type Refusal } from './ports.ts';
-import { createHalt } from './relay-stream.ts';
+import { createHalt } from './halt.ts';
 import { createRun, type Run, type RunEnd } from './run.ts';
 
 /** A request as it came in. */

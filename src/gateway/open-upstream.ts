@@ -5,21 +5,21 @@ import { parseJsonObject } from '../core/json-read.ts';
 import { orderBackends } from '../core/backend-order.ts';
 import { type Backend } from '../core/model-entry.ts';
 import { err, ok, type Result } from '../core/result.ts';
-import { type AnswerContext, type StreamTranslator, type UpstreamFault } from '../openai/endpoint.ts';
+import { type AnswerContext, type UpstreamFault } from '../openai/endpoint.ts';
 import { readConversationPrefix } from '../openai/conversation-prefix.ts';
-import { toStreamEvents } from '../openai/answer-as-stream.ts';
-import { createEventReader, type EventReader } from './event-reader.ts';
+import { toStreamText } from '../openai/answer-as-stream.ts';
 import { withDeadline } from './deadline.ts';
 import { readBodyText } from './read-body-text.ts';
 import { type RunEnd } from './run.ts';
 import { type AttemptFault, broken, send, timedOut, toAttemptFault, unreachable } from './send-upstream.ts';
 import { type UpstreamCall } from './upstream-call.ts';
-import { translateBatch } from './translate-batch.ts';
+import { createStreamTranslation, readTranslated, type StreamTranslation } from './stream-translation.ts';
+import { createTextReader, type TextReader } from './text-reader.ts';
 
 /** A stream whose first event is known to be good. */
 export type OpenedStream = {
-  readonly reader: EventReader;
-  readonly translator: StreamTranslator;
+  readonly reader: TextReader;
+  readonly translation: StreamTranslation;
   /** The client's bytes for the first events, and the end if it came with them. */
   readonly firstText: string;
   readonly firstEnd: RunEnd | null;
@@ -30,15 +30,14 @@ export type OpenedJson = { readonly body: string };
 
 type Attempt<T> = (backend: Backend, leftMs: number) => Promise<Result<T, AttemptFault>>;
 
-/** The largest event taken from an engine (SPEC §7). */
-export const EVENT_BYTES_MAX = 4 * 1024 * 1024;
 /** The largest JSON answer taken or put together. */
 export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
 /** The reader of a stream that has been read. */
-const ENDED: EventReader = {
-  read: () => Promise.resolve({ type: 'end', leftover: null, broken: false }),
+const ENDED: TextReader = {
+  read: () => Promise.resolve({ type: 'end', text: '', broken: false }),
   cancel: () => Promise.resolve(),
+  release: () => null,
 };
 
 /** Opens a stream. */
@@ -99,23 +98,24 @@ async function attemptStream(
   const { body } = response;
   if (body === null || !isEventStream(response)) return openWholeAnswer(call, backend, response);
   const translator = call.endpoint.createTranslator(toAnswerContext(call, backend));
-  const reader = createEventReader(body, EVENT_BYTES_MAX, call.held);
-  const first = await withDeadline(readFirst(reader, translator), Math.max(1, untilMs - now()), abort);
+  const translation = createStreamTranslation(translator, call.context.request.resolved.model.eventBytesMax, call.held);
+  const reader = createTextReader(body);
+  const first = await withDeadline(readFirst(reader, translation), Math.max(1, untilMs - now()), abort);
   if (first === 'deadline') return err(timedOut('no first event'));
   if (!first.ok) {
     await reader.cancel();
     return err(first.error);
   }
   call.run.progress = translator.progress;
-  return ok({ reader, translator, firstText: first.value.text, firstEnd: first.value.end });
+  return ok({ reader, translation, firstText: first.value.text, firstEnd: first.value.end });
 }
 
 type First = { readonly text: string; readonly end: RunEnd | null };
 
 /** Reads until the engine has said something for the client, or failed; comments and empty chunks do not count. */
-async function readFirst(reader: EventReader, translator: StreamTranslator): Promise<Result<First, AttemptFault>> {
+async function readFirst(reader: TextReader, translation: StreamTranslation): Promise<Result<First, AttemptFault>> {
   for (;;) {
-    const { text, end } = translateBatch(await reader.read(), translator);
+    const { text, end } = await readTranslated(reader, translation);
     if (text !== '') return ok({ text, end });
     if (end?.type === 'failed') return err(toAttemptFault(end));
     if (end !== null) return err(broken('[DONE] and nothing else'));
@@ -148,10 +148,10 @@ async function openWholeAnswer(
   const answer = call.endpoint.toJsonAnswer(text, context);
   if (!answer.ok) return err(toAttemptFault(answer.error));
   const translator = call.endpoint.createTranslator(context);
-  const events = toStreamEvents(parseJsonObject(text) ?? {});
-  const whole = translateBatch({ type: 'events', events }, translator);
+  const translation = createStreamTranslation(translator, ANSWER_BYTES_MAX, call.held);
+  const whole = translation.push(toStreamText(parseJsonObject(text) ?? {}));
   call.run.progress = translator.progress;
-  return ok({ reader: ENDED, translator, firstText: whole.text, firstEnd: whole.end });
+  return ok({ reader: ENDED, translation, firstText: whole.text, firstEnd: whole.end });
 }
 
 function isEventStream(response: Response): boolean {

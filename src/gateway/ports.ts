@@ -83,10 +83,19 @@ export type UpstreamRequest = {
 export type Backends = { readonly send: (binding: string, request: UpstreamRequest) => Promise<Response> };
 
 /** A pipe for bytes whose write waits for its reader; the readable side becomes a response body. */
-export type OpenPipe = () => {
+export type Pipe = {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
 };
+
+/** Opens a pipe through which bytes pass as they are. */
+export type OpenPipe = () => Pipe;
+
+/**
+ * Opens a pipe that calls `rewrite`, which must not throw, for each piece of UTF-8 text that passes. Bytes that are no
+ * UTF-8 become U+FFFD.
+ */
+export type OpenRewritingPipe = (rewrite: (text: string) => string) => Pipe;
 
 /** One structured line. Never a prompt, an answer or an Authorization header. */
 export type LogEntry = { readonly event: string } & Readonly<Record<string, unknown>>;
@@ -100,6 +109,8 @@ export type Settings = {
   readonly silenceDeadlineMs: number;
   readonly totalDeadlineMs: number;
   readonly leaseMs: number;
+  /** Whether streams may take a native lane; off, the plain pump carries all. */
+  readonly nativeLanes: boolean;
   /** Bytes an isolate holds in hand before it refuses new requests. */
   readonly isolateBytesMax: number;
   readonly defaultLimits: Limits;
@@ -122,6 +133,7 @@ export type Ports = {
   readonly receipts: ReceiptStore;
   readonly backends: Backends;
   readonly openPipe: OpenPipe;
+  readonly openRewritingPipe: OpenRewritingPipe;
   readonly settings: Settings;
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;

@@ -1,196 +1,161 @@
-// Moves a stream from the engine to the client: translates each batch, writes whole events only, comments in silence,
-// and ends it in one of three ways, once (SPEC §7). The plain pump; what the client's bytes are is the translator's work.
+// Moves a stream from the engine to the client: whole events only, comments in silence, and one of three ends, once (SPEC
+// §7). While the engine speaks a native lane may carry it; the plain pump here carries the rest. What the client's bytes
+// are is the translator's work.
 
 import { type GatewayError } from '../core/errors.ts';
 import { type Result } from '../core/result.ts';
-import { type StreamTranslator, type UpstreamFault } from '../openai/endpoint.ts';
+import { type UpstreamFault } from '../openai/endpoint.ts';
+import { type HeldBytes } from './byte-budget.ts';
+import { type ClientWriter, createClientWriter } from './client-writer.ts';
 import { withDeadline } from './deadline.ts';
-import { type EventReader } from './event-reader.ts';
+import { DRAIN_MS, type Lane, openExactLane } from './exact-lane.ts';
+import { type Halt } from './halt.ts';
+import { type LaneRewriter } from './lane-rewriter.ts';
 import { type OpenedStream } from './open-upstream.ts';
 import { type Settings } from './ports.ts';
 import { buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
-import { translateBatch } from './translate-batch.ts';
+import { buildLastText, readTranslated, type StreamTranslation, toMidstreamEnd } from './stream-translation.ts';
+import { type TextReader } from './text-reader.ts';
 import { type Rule, startWatch } from './watch.ts';
 
 /** What a relay works with. `opening` may still be waiting for the engine: the client gets comments meanwhile. */
 export type RelayInput = {
   readonly opening: Promise<Result<OpenedStream, UpstreamFault>>;
   readonly writable: WritableStream<Uint8Array>;
+  /** What rewrites the pipe behind the writable; null where nothing does, and the pump carries all. */
+  readonly rewriter: LaneRewriter | null;
   readonly run: Run;
   readonly settings: Settings;
   readonly now: () => number;
   /** Ends the upstream side; the first reason given is the one that counts. */
   readonly halt: Halt;
+  readonly held: HeldBytes;
   /** The last bytes of a stream whose engine never opened. */
   readonly fail: (error: GatewayError) => string;
 };
 
-/** Why a request must end before its engine is done. */
-export type Halt = {
-  readonly signal: AbortSignal;
-  readonly reason: () => RunEnd | null;
-  readonly halt: (end: RunEnd) => void;
-};
-
 /** A client that takes nothing for so long after its request was ended is not waited for. */
 const STALLED_MS = 5000;
-/** How long an engine may take to close after its [DONE]. */
-const DRAIN_MS = 1000;
 const KEEP_ALIVE = ': keep-alive\n\n';
 
-/** Creates a halt: an AbortController that remembers the first reason as a {@link RunEnd}. */
-export function createHalt(): Halt {
-  const controller = new AbortController();
-  let reason: RunEnd | null = null;
-  return {
-    signal: controller.signal,
-    reason: () => reason,
-    halt(end) {
-      if (reason !== null) return;
-      reason = end;
-      controller.abort();
-    },
-  };
-}
+/** What the clock's rules look at. */
+type Phase = {
+  /** Since when the pump has been waiting for the engine. */
+  waitingSinceMs: number | null;
+  lane: Lane | null;
+  /** Must be called when something has become due earlier. */
+  refresh: () => void;
+};
 
 /** Relays until the end, and tells which end it was. Never rejects; the writable is closed or aborted. */
 export async function relayStream(input: RelayInput): Promise<RunEnd> {
-  const { settings, now, halt } = input;
-  const client = createClient(input);
-  let waitingSinceMs: number | null = null;
-  const silence: Rule = {
-    dueAtMs: () => (waitingSinceMs === null ? Infinity : waitingSinceMs + settings.silenceDeadlineMs),
-    run: () => halt.halt(buildUpstreamEnd('upstream_timeout', 'silence')),
-  };
-  const keepAlive: Rule = {
-    dueAtMs: () => (client.isBusy() ? now() : client.lastWriteMs()) + settings.keepAliveMs,
-    run: () => client.writeKeepAlive(),
-  };
-  const stalled: Rule = {
-    dueAtMs: () => (client.isBusy() && halt.signal.aborted ? client.lastWriteMs() + STALLED_MS : Infinity),
-    run: () => client.giveUp(),
-  };
-  const watch = startWatch([silence, keepAlive, stalled], now);
+  const { halt, rewriter, now } = input;
+  const client = createClientWriter(input.writable, halt, now, (text) => rewriter?.expect(text));
+  const phase: Phase = { waitingSinceMs: null, lane: null, refresh: () => undefined };
+  const watch = startWatch(buildRules(input, client, phase), now);
+  phase.refresh = watch.refresh;
   try {
     const opened = await input.opening;
-    if (!opened.ok) {
-      const end: RunEnd = halt.reason() ?? { type: 'failed', ...opened.error };
-      return await client.finish(end, end.type === 'failed' ? input.fail(end.error) : '');
-    }
-    const { reader, translator } = opened.value;
-    const end = await pump(opened.value, client, halt, (waiting) => {
-      waitingSinceMs = waiting ? now() : null;
-    });
-    const written = await client.finish(end, buildLastText(end, translator));
-    if (end.type === 'finished') await drain(reader);
-    else await reader.cancel();
-    return written;
+    if (opened.ok) return await relayOpened(input, opened.value, client, phase);
+    const end: RunEnd = halt.reason() ?? { type: 'failed', ...opened.error };
+    return await client.finish(end, end.type === 'failed' ? input.fail(end.error) : '');
   } finally {
     watch.stop();
   }
 }
 
-/** Reads, translates and writes until something ends it. */
-async function pump(
-  opened: OpenedStream,
-  client: Client,
-  halt: Halt,
-  setWaiting: (waiting: boolean) => void,
+function buildRules({ settings, now, halt }: RelayInput, client: ClientWriter, phase: Phase): readonly Rule[] {
+  const silence: Rule = {
+    dueAtMs: () => (phase.waitingSinceMs ?? Infinity) + settings.silenceDeadlineMs,
+    run: () => halt.halt(buildUpstreamEnd('upstream_timeout', 'silence')),
+  };
+  const keepAlive: Rule = {
+    dueAtMs: () =>
+      phase.lane === null ? (client.isBusy() ? now() : client.lastWriteMs()) + settings.keepAliveMs : Infinity,
+    run: () => void client.write(KEEP_ALIVE),
+  };
+  const laneSilence: Rule = {
+    dueAtMs: () => phase.lane?.silence.dueAtMs() ?? Infinity,
+    run: (nowMs) => phase.lane?.silence.run(nowMs),
+  };
+  const stalled: Rule = {
+    dueAtMs: () => (client.isBusy() && halt.signal.aborted ? client.lastWriteMs() + STALLED_MS : Infinity),
+    run: () => client.giveUp(),
+  };
+  return [silence, keepAlive, laneSilence, stalled];
+}
+
+/** Relays a stream whose engine has begun to speak: in the lane while there is one, then by the pump. */
+async function relayOpened(
+  input: RelayInput,
+  { translation, reader, firstText, firstEnd }: OpenedStream,
+  client: ClientWriter,
+  phase: Phase,
 ): Promise<RunEnd> {
-  const { reader, translator } = opened;
-  if (!(await client.write(opened.firstText))) return { type: 'client_gone' };
-  if (opened.firstEnd !== null) return toMidstreamEnd(opened.firstEnd);
-  for (;;) {
-    setWaiting(true);
-    const batch = await reader.read();
-    setWaiting(false);
-    const haltedBy = halt.reason();
-    if (haltedBy !== null && batch.type !== 'events') return haltedBy;
-    const { text, end } = translateBatch(batch, translator);
-    if (text !== '' && !(await client.write(text))) return { type: 'client_gone' };
-    if (end !== null) return toMidstreamEnd(end);
-    if (haltedBy !== null) return haltedBy;
+  const { run, now, rewriter } = input;
+  if (run.progress().started) run.firstTokenAtMs ??= now();
+  if (!(await client.write(firstText))) return close(client, reader, { type: 'client_gone' }, translation);
+  if (firstEnd !== null) return close(client, reader, toMidstreamEnd(firstEnd), translation);
+  const body = rewriter === null ? null : reader.release();
+  if (rewriter === null || body === null) return pump(input, { translation, reader }, client, phase);
+  const mark = `\u0001${run.reservation.receipt.id}\u0001`;
+  phase.lane = openExactLane({ ...input, ...input.settings, body, client, rewriter, translation, mark });
+  const ended = await phase.lane.ended;
+  phase.lane = null;
+  switch (ended.type) {
+    case 'written':
+      return client.finish(ended.end, '');
+    case 'ended':
+      return client.finish(ended.end, ended.text + buildLastText(ended.end, translation.translator));
+    case 'silent':
+      phase.waitingSinceMs = ended.sinceMs;
+      void client.write(KEEP_ALIVE);
+      phase.refresh();
+      return pump(input, { translation, reader: ended.reader }, client, phase);
   }
+}
+
+type Source = { readonly translation: StreamTranslation; readonly reader: TextReader };
+
+/** The plain pump: reads, translates and writes until something ends it. */
+async function pump(
+  { run, halt, now }: RelayInput,
+  { translation, reader }: Source,
+  client: ClientWriter,
+  phase: Phase,
+): Promise<RunEnd> {
+  for (;;) {
+    phase.waitingSinceMs ??= now();
+    const { text, end, heard } = await readTranslated(reader, translation);
+    phase.waitingSinceMs = null;
+    if (run.firstTokenAtMs === null && run.progress().started) run.firstTokenAtMs = now();
+    const haltedBy = halt.reason();
+    if (haltedBy !== null && !heard) return close(client, reader, haltedBy, translation);
+    if (text !== '' && !(await client.write(text))) {
+      return close(client, reader, { type: 'client_gone' }, translation);
+    }
+    if (end !== null) return close(client, reader, toMidstreamEnd(end), translation);
+    if (haltedBy !== null) return close(client, reader, haltedBy, translation);
+  }
+}
+
+/** Ends the client's side, then the engine's. */
+async function close(
+  client: ClientWriter,
+  reader: TextReader,
+  end: RunEnd,
+  { translator }: StreamTranslation,
+): Promise<RunEnd> {
+  const written = await client.finish(end, buildLastText(end, translator));
+  if (end.type === 'finished') await drain(reader);
+  else await reader.cancel();
+  return written;
 }
 
 /** Reads what follows [DONE], so that the connection can be used again; an engine that holds it open is let go. */
-async function drain(reader: EventReader): Promise<void> {
+async function drain(reader: TextReader): Promise<void> {
   const ended = (async (): Promise<void> => {
-    while ((await reader.read()).type === 'events');
+    while ((await reader.read()).type === 'text');
   })();
   if ((await withDeadline(ended, DRAIN_MS, () => undefined)) === 'deadline') await reader.cancel();
-}
-
-/** Once the client has seen text, an engine's refusal of the request is a failure of the engine. */
-function toMidstreamEnd(end: RunEnd): RunEnd {
-  if (end.type !== 'failed' || end.error.kind === 'upstream') return end;
-  return buildUpstreamEnd('upstream_error', end.detail);
-}
-
-function buildLastText(end: RunEnd, translator: StreamTranslator): string {
-  if (end.type === 'finished') return translator.finish();
-  return end.type === 'failed' ? translator.fail(end.error) : '';
-}
-
-/** The client's side of a relay. Writes queue in order and wait for the reader; a write that fails is its last. */
-type Client = {
-  readonly write: (text: string) => Promise<boolean>;
-  readonly writeKeepAlive: () => void;
-  /** Writes the last bytes and closes, or drops a client that left. Tells the end that really came about. */
-  readonly finish: (end: RunEnd, lastText: string) => Promise<RunEnd>;
-  /** Drops a client that does not take what is written. */
-  readonly giveUp: () => void;
-  /** Whether a write waits for the client, or nothing may be written any more. */
-  readonly isBusy: () => boolean;
-  readonly lastWriteMs: () => number;
-};
-
-function createClient(input: RelayInput): Client {
-  const { now, halt, run } = input;
-  const writer = input.writable.getWriter();
-  const encoder = new TextEncoder();
-  let pending = 0;
-  let lastWriteMs = now();
-  // The writable fails as soon as the runtime has seen that the client left.
-  writer.closed.catch(() => halt.halt({ type: 'client_gone' }));
-
-  async function write(text: string): Promise<boolean> {
-    pending += 1;
-    try {
-      await writer.write(encoder.encode(text));
-      return true;
-    } catch {
-      halt.halt({ type: 'client_gone' });
-      return false;
-    } finally {
-      pending -= 1;
-      lastWriteMs = now();
-    }
-  }
-
-  return {
-    async write(text) {
-      if (run.firstTokenAtMs === null && run.progress().started) run.firstTokenAtMs = now();
-      return write(text);
-    },
-    writeKeepAlive() {
-      void write(KEEP_ALIVE);
-    },
-    async finish(end, lastText) {
-      if (end.type === 'client_gone') {
-        await writer.abort().catch(() => undefined);
-        return end;
-      }
-      pending += 1;
-      if (!(await write(lastText))) return { type: 'client_gone' };
-      await writer.close().catch(() => undefined);
-      return end;
-    },
-    giveUp() {
-      lastWriteMs = Infinity;
-      void writer.abort().catch(() => undefined);
-    },
-    isBusy: () => pending > 0,
-    lastWriteMs: () => lastWriteMs,
-  };
 }

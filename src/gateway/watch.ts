@@ -5,7 +5,11 @@
 export type Rule = { readonly dueAtMs: () => number; readonly run: (nowMs: number) => void };
 
 /** A running watch; stop it or its timer keeps the request alive. */
-export type Watch = { readonly stop: () => void };
+export type Watch = {
+  readonly stop: () => void;
+  /** Looks at the rules anew: something has become due earlier than it was. */
+  readonly refresh: () => void;
+};
 
 const TIMER_MS_MAX = 60_000;
 
@@ -28,6 +32,10 @@ export function startWatch(rules: readonly Rule[], now: () => number): Watch {
 
   schedule();
   return {
+    refresh() {
+      if (timer !== null) clearTimeout(timer);
+      schedule();
+    },
     stop() {
       stopped = true;
       if (timer !== null) clearTimeout(timer);

@@ -2,16 +2,14 @@
 // of an engine, so that the translator brings them into normal form like any other.
 
 import { isObject, type JsonObject, readObject } from '../core/json-read.ts';
-import { type SseEvent } from '../core/sse.ts';
 
-/** The events of an engine's answer: one chunk with all of it, one with the usage, [DONE]. */
-export function toStreamEvents(answer: JsonObject): readonly SseEvent[] {
+/** An engine's answer as the text of a stream: one chunk with all of it, one with the usage, [DONE]. */
+export function toStreamText(answer: JsonObject): string {
   const { choices, usage, ...head } = answer;
   const list = Array.isArray(choices) ? choices.filter(isObject) : [];
   const chunks: JsonObject[] = [{ ...head, choices: list.map(toStreamedChoice) }];
   if (isObject(usage)) chunks.push({ ...head, choices: [], usage });
-  const events = chunks.map((chunk) => ({ type: '', data: JSON.stringify(chunk) }));
-  return [...events, { type: '', data: '[DONE]' }];
+  return [...chunks.map((chunk) => JSON.stringify(chunk)), '[DONE]'].map((data) => `data: ${data}\n\n`).join('');
 }
 
 function toStreamedChoice(choice: JsonObject): JsonObject {

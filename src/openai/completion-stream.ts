@@ -15,6 +15,7 @@ import {
   readTellingReason,
 } from './completion-shape.ts';
 import { type AnswerContext, type Progress, type StreamTranslator, type Translated } from './endpoint.ts';
+import { createDeltaTemplates, type Rendering } from './delta-templates.ts';
 import { createUsageMeter } from './usage-meter.ts';
 import { readAbort, readEmbeddedError } from './upstream-error.ts';
 
@@ -26,6 +27,7 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
   const { policy } = request.resolved.model;
   const choices = new Map<number, ChoiceState>();
   const meter = createUsageMeter(context);
+  const templates = createDeltaTemplates();
   const showUsage = policy.usage_in_stream === 'always' || request.usageRequested;
   let head: CompletionHead | null = null;
   /** The members every chunk begins with, as text: they are the same each time. */
@@ -76,7 +78,31 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
     return writeChunk({ choices: [], usage: toCompletionUsage(usage, reported, source === 'estimated') });
   }
 
+  /** Translates a sample of a delta in the middle of its choice, leaving no trace. */
+  function render(sample: JsonObject): Rendering | null {
+    const list: unknown = sample['choices'];
+    const choice = readObject(Array.isArray(list) ? list[0] : null);
+    const index = typeof choice['index'] === 'number' ? choice['index'] : 0;
+    const state = choices.get(index);
+    if (state === undefined || !state.roleSent || state.finishReason !== null) return null;
+    const trial = { ...state };
+    const chunks = shape.toChunks(choice, index, trial, context);
+    if (trial.finishReason !== null || trial.deltas !== state.deltas + 1) return null;
+    const text = chunks.map((out) => writeChunk({ choices: [out] })).join('');
+    return { text, index, isText: trial.textLength > state.textLength };
+  }
+
   return {
+    pushAlike(text, from) {
+      const match = templates.match(text, from);
+      const state = match === null ? undefined : choices.get(match.template.index);
+      if (match === null || state === undefined || state.finishReason !== null) return null;
+      const { template, literal, counts, end } = match;
+      state.deltas += 1;
+      if (template.isText) state.textLength += readLength(literal);
+      if (template.counts !== null && counts !== null) meter.note(template.index, template.counts.name, counts);
+      return { text: template.parts.join(literal), end };
+    },
     push(event): Translated {
       const data = event.data.trim();
       if (data === '[DONE]') return { type: 'done' };
@@ -84,7 +110,9 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
       if (chunk === null) return toGarbage(data);
       const fault = readEmbeddedError(chunk, shape.promptParam) ?? readAbort(chunk);
       if (fault !== null) return { type: 'fault', ...fault };
-      return { type: 'output', text: translateChunk(chunk) };
+      const text = translateChunk(chunk);
+      templates.learn(data, chunk, render);
+      return { type: 'output', text };
     },
     isComplete: () => isFinished(choices, request.choices),
     finish() {
@@ -112,6 +140,11 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
       };
     },
   };
+}
+
+/** Characters of a string as it is spelled in JSON. */
+function readLength(literal: string): number {
+  return literal.includes('\\') ? readText(JSON.parse(`"${literal}"`)).length : literal.length;
 }
 
 /** Whether every choice that was asked for has come and ended. */

@@ -66,6 +66,11 @@ export type Translated =
 
 /** Turns one upstream stream into the client's, in the normal form of SPEC §7, and counts as it goes. */
 export type StreamTranslator = {
+  /**
+   * Translates the event that begins at `from`, without parsing it, if it is like one that was pushed before; null when
+   * it must be pushed. `end` is where the next event begins.
+   */
+  readonly pushAlike: (text: string, from: number) => { readonly text: string; readonly end: number } | null;
   /** Translates one event. After `done` or `fault` nothing more may be pushed. */
   readonly push: (event: SseEvent) => Translated;
   /** Whether the engine has said all it must, so that an end without [DONE] is a success. */

@@ -2,7 +2,8 @@
 // were delivered. Numbers of an engine are cumulative: the last one counts. Engines that count each choice for itself
 // (vLLM while it runs, llama.cpp at the end too) are added up, their common prompt once (SPEC §7, WIRE §4a).
 
-import { type JsonObject, readCount, readObject } from '../core/json-read.ts';
+import { type JsonObject, parseJsonObject, readCount, readObject } from '../core/json-read.ts';
+import { type CountsName } from './delta-template.ts';
 import { type AnswerContext } from './endpoint.ts';
 import { ENGINE_QUIRKS } from './engine-quirks.ts';
 import { buildUsage, readUsage, toTotalTokens, type Usage, type UsageSource } from '../core/usage.ts';
@@ -14,6 +15,8 @@ export type Metered = { readonly usage: Usage; readonly source: UsageSource; rea
 export type UsageMeter = {
   /** Reads a chunk or a whole answer. `finished`: every choice seen has ended. */
   readonly read: (value: JsonObject, finished: boolean) => void;
+  /** Keeps counts of a choice that is not finished, as text; they are read when they matter. The last ones count. */
+  readonly note: (index: number, name: CountsName, text: string) => void;
   /** The usage so far; `deltas` stands in for output tokens where the engine reports none. */
   readonly total: (deltas: number) => Metered;
 };
@@ -25,19 +28,38 @@ export function createUsageMeter({ request, backend }: AnswerContext): UsageMete
   let whole: Usage | null = null;
   let reported: unknown = null;
   let isFinal = false;
+  const noted = new Map<number, { readonly name: CountsName; readonly text: string }>();
+
+  function read(value: JsonObject, finished: boolean): void {
+    const usage = readUsage(value['usage']) ?? readTimings(value['timings']);
+    // {0,0,0} on every chunk is how Ollama says that it has not counted yet.
+    if (usage === null || (toTotalTokens(usage) === 0 && !finished)) return;
+    reported = value['usage'] ?? reported;
+    isFinal = finished;
+    const index = readOnlyIndex(value['choices']);
+    if (index !== null) parts.choices.set(index, usage);
+    else if (countsPerTask) parts.tasks.push(usage);
+    else whole = usage;
+  }
+
+  /** Numbers and digits only were checked when they were noted; what still is no JSON counts as never said. */
+  function readNoted(): void {
+    for (const [index, { name, text }] of noted) read({ [name]: parseJsonObject(text), choices: [{ index }] }, false);
+    noted.clear();
+  }
+
   return {
     read(value, finished) {
-      const usage = readUsage(value['usage']) ?? readTimings(value['timings']);
-      // {0,0,0} on every chunk is how Ollama says that it has not counted yet.
-      if (usage === null || (toTotalTokens(usage) === 0 && !finished)) return;
-      reported = value['usage'] ?? reported;
-      isFinal = finished;
-      const index = readOnlyIndex(value['choices']);
-      if (index !== null) parts.choices.set(index, usage);
-      else if (countsPerTask) parts.tasks.push(usage);
-      else whole = usage;
+      readNoted();
+      read(value, finished);
+    },
+    note(index, name, text) {
+      // Behind all others: the last counts are the ones whose details are shown.
+      noted.delete(index);
+      noted.set(index, { name, text });
     },
     total(deltas) {
+      readNoted();
       const known = whole ?? addParts(parts, request.choicesPerPrompt);
       if (known !== null) {
         // An upstream that is a gateway itself says where it had to estimate.

@@ -222,6 +222,7 @@ describe('an entry’s fields', () => {
         reasoning: null,
         runningCounts: true,
         upstreamStream: false,
+        eventBytesMax: 4 * 1024 * 1024,
         affinity: 'none',
         rates: FREE_RATES,
         priced: false,

@@ -3,7 +3,10 @@
 import { describe, expect, it } from 'vitest';
 
 import { createByteBudget } from '../../src/gateway/byte-budget.ts';
-import { createEventReader } from '../../src/gateway/event-reader.ts';
+import { createStreamTranslation } from '../../src/gateway/stream-translation.ts';
+import { createTextReader } from '../../src/gateway/text-reader.ts';
+import { chatCompletions } from '../../src/openai/chat-completions.ts';
+import { buildContext } from '../openai/build-context.ts';
 
 describe('§6 one byte budget per isolate', () => {
   it('§6 spent only when more than all of it is held; given back, it is there again', () => {
@@ -38,7 +41,7 @@ describe('§6 one byte budget per isolate', () => {
     const budget = createByteBudget(1000);
     const encoder = new TextEncoder();
     const seen: boolean[] = [];
-    const pieces = [`data: ${'x'.repeat(900)}`, 'y'.repeat(200), '\n\n', 'data: z\n\n'];
+    const pieces = [`data: {"id":"${'x'.repeat(900)}`, 'y'.repeat(200), '"}\n\n', 'data: {}\n\n'];
     const body = new ReadableStream<Uint8Array>(
       {
         pull(controller) {
@@ -50,9 +53,13 @@ describe('§6 one byte budget per isolate', () => {
       },
       { highWaterMark: 0 },
     );
-    const reader = createEventReader(body, 10_000, budget.open());
-    expect(await reader.read()).toMatchObject({ type: 'events' });
-    expect(await reader.read()).toMatchObject({ type: 'events', events: [{ data: 'z' }] });
+    const translation = createStreamTranslation(
+      chatCompletions.createTranslator(buildContext()),
+      10_000,
+      budget.open(),
+    );
+    const reader = createTextReader(body);
+    for (let text = 0; text < 4; text += 1) translation.push((await reader.read()).text);
     expect(await reader.read()).toMatchObject({ type: 'end', broken: false });
     expect(seen).toEqual([false, false, true, false, false]);
   });

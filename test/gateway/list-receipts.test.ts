@@ -60,6 +60,7 @@ function build(held: Source, recorded: Source): { readonly ports: Ports; readonl
     },
     backends: { send: unused },
     openPipe: unused,
+    openRewritingPipe: unused,
     settings: {
       keepAliveMs: 1,
       firstEventHoldMs: 1,
@@ -68,6 +69,7 @@ function build(held: Source, recorded: Source): { readonly ports: Ports; readonl
       silenceDeadlineMs: 1,
       totalDeadlineMs: 1,
       leaseMs: 1,
+      nativeLanes: true,
       isolateBytesMax: 1,
       defaultLimits: { rpm: null, tpm: null, concurrency: null },
       corsOrigins: [],

@@ -7,8 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 import { createByteBudget } from '../../src/gateway/byte-budget.ts';
-import { createEventReader } from '../../src/gateway/event-reader.ts';
-import { translateBatch } from '../../src/gateway/translate-batch.ts';
+import { buildLastText, createStreamTranslation, readTranslated } from '../../src/gateway/stream-translation.ts';
+import { createTextReader } from '../../src/gateway/text-reader.ts';
 import { chatCompletions } from '../../src/openai/chat-completions.ts';
 import { textCompletions } from '../../src/openai/text-completions.ts';
 import { createSeededRandom } from '../core/seeded-random.ts';
@@ -70,10 +70,11 @@ const fixtures: readonly Fixture[] = streams.flatMap(({ name, text }) =>
   })),
 );
 
-/** What the client gets when the bytes arrive in these pieces. */
-async function relay(pieces: readonly Uint8Array[], isText: boolean): Promise<string> {
+/** What the client gets when the bytes arrive in these pieces; `isParsed`: each event is parsed, none is copied. */
+async function relay(pieces: readonly Uint8Array[], isText: boolean, isParsed = false): Promise<string> {
   const endpoint = isText ? textCompletions : chatCompletions;
-  const translator = endpoint.createTranslator(buildContext());
+  const whole = endpoint.createTranslator(buildContext());
+  const translator = isParsed ? { ...whole, pushAlike: () => null } : whole;
   const rest = [...pieces].toReversed();
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -82,13 +83,14 @@ async function relay(pieces: readonly Uint8Array[], isText: boolean): Promise<st
       else controller.enqueue(piece);
     },
   });
-  const reader = createEventReader(body, 4 * 1024 * 1024, createByteBudget(Infinity).open());
+  const reader = createTextReader(body);
+  const translation = createStreamTranslation(translator, 4 * 1024 * 1024, createByteBudget(Infinity).open());
   let text = '';
   for (;;) {
-    const batch = translateBatch(await reader.read(), translator);
+    const batch = await readTranslated(reader, translation);
     text += batch.text;
     if (batch.end === null) continue;
-    return text + (batch.end.type === 'failed' ? translator.fail(batch.end.error) : translator.finish());
+    return text + buildLastText(batch.end, translator);
   }
 }
 
@@ -118,6 +120,7 @@ describe('§7 any framing in, the same text out', () => {
     async (_name, fixture) => {
       const { bytes, isText } = fixture;
       const whole = await relay([bytes], isText);
+      expect(await relay([bytes], isText, true)).toBe(whole);
       expect(whole).toMatch(/^data: \{[\s\S]*data: \[DONE\]\n\n$/);
       expect(
         await relay(
