@@ -115,3 +115,21 @@ it('§5 grants that have grown old while D1 is silent admit what they cover and 
     expect(await ask(book, 'req_4')).toBe('insufficient_quota');
   });
 });
+
+it('§5 a reserve that its own settlement overtook opens nothing, after a restart too; an older unknown one does', async () => {
+  const workspace = 'ws-overtaken';
+  const countOpen = async (book: LedgerBook): Promise<number | undefined> =>
+    (await book.readAccount(query(workspace)))?.concurrency.inUse;
+  await withBook(workspace, env.DB, async (book) => {
+    await book.apply(settle({ workspace, id: 'req_5' }));
+    await book.apply(reserve({ workspace, id: 'req_5' }));
+    expect(await countOpen(book)).toBe(0);
+  });
+  await withBook(workspace, env.DB, async (book) => {
+    await book.apply(reserve({ workspace, id: 'req_5' }));
+    expect(await countOpen(book)).toBe(0);
+    await book.apply(reserve({ workspace, id: 'req_4' }));
+    await book.apply(reserve({ workspace, id: 'req_6' }));
+    expect(await countOpen(book)).toBe(2);
+  });
+});
