@@ -26,7 +26,10 @@ export type LedgerBook = {
   readonly readAccount: (query: AccountQuery) => Promise<Account | null>;
   /** At most `rows` of the receipts that D1 may not have as they stand here. */
   readonly listReceipts: (query: ReceiptQuery, rows: number) => ReceiptScan;
-  /** Expires leases, carries receipts to D1, sets the next alarm. Never rejects. */
+  /**
+   * Expires leases, carries receipts to D1, sets the next alarm. Rejects only when that cannot be set: the platform then
+   * runs it again.
+   */
   readonly onAlarm: () => Promise<void>;
 };
 
@@ -112,7 +115,12 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
     const atMs = Math.min(unflushed === 0 ? Infinity : now() + flushInMs, state.nextExpiryMs);
     if (!Number.isFinite(atMs) || alarmAtMs <= atMs + FLUSH_JITTER_MS) return;
     alarmAtMs = atMs;
-    await setAlarm(atMs);
+    try {
+      await setAlarm(atMs);
+    } catch (error) {
+      alarmAtMs = Infinity;
+      throw error;
+    }
   }
 
   /**
