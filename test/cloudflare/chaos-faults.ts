@@ -61,8 +61,8 @@ export type Admissions = {
   readonly wrap: (ledger: Ledger) => Ledger;
 };
 
-/** A group of changes is saved within this. */
-const SAVED_MS = 60;
+/** A group of changes is saved within this, on a busy machine too. */
+const SAVED_MS = 250;
 
 /** What is to become of a request. */
 export type Fate = { readonly dies: boolean; readonly late: boolean };

@@ -23,7 +23,7 @@ const LEASE_MS = 1200;
 const GRANTED_NANO_USD = 20_000_000;
 const ALARMS = 10;
 const KEY = { scopes: ['inference:write', 'receipts:read'] };
-const VARS = { LEASE_MS: String(LEASE_MS), SILENCE_DEADLINE_MS: '2000', KEEPALIVE_MS: '300' };
+const VARS = { LEASE_MS: String(LEASE_MS), SILENCE_DEADLINE_MS: '3000', KEEPALIVE_MS: '300' };
 
 type Account = { readonly workspace: string; readonly token: string; readonly grantedNanoUsd: number };
 
@@ -110,7 +110,9 @@ async function flushThroughFailure(d1: FailingD1, accounts: readonly Account[], 
     Promise.all(
       accounts.map(async ({ workspace }) => {
         const stub = env.LEDGER.getByName(workspace);
-        await vi.waitFor(async () => expect(await runDurableObjectAlarm(stub), 'the alarm is set again').toBe(true));
+        const run = async (): Promise<void> =>
+          expect(await runDurableObjectAlarm(stub), 'the alarm is set again').toBe(true);
+        await vi.waitFor(run, { timeout: 5000 });
       }),
     );
   for (let alarms = 0; alarms < ALARMS; alarms += 1) {

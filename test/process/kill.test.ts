@@ -119,7 +119,7 @@ test(`§5 kill -9 under ${STREAMS} open streams: the rest is lost at its last co
   const before = await poll(
     readReceipts,
     (found) => open.every(({ requestId }) => (found.get(requestId)?.usage.output_tokens ?? 0) > 0),
-    LEASE_MS * 2,
+    LEASE_MS * 4,
   );
   expect(settled.map((id) => before.get(id)?.status)).toEqual(settled.map(() => 'completed'));
   // Counts are saved with the lease, which a renewal moves by a third.
