@@ -11,6 +11,11 @@ process.env['WRANGLER_SEND_METRICS'] = 'false';
 process.env['CLOUDFLARE_CF_FETCH_ENABLED'] = 'false';
 process.env['WRANGLER_HIDE_BANNER'] = 'true';
 
+/** Variables of this process that the tests inside workerd look at too. */
+function passOn(...names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.filter((name) => process.env[name] !== undefined).map((name) => [name, '1']));
+}
+
 export default defineConfig({
   root,
   test: {
@@ -34,7 +39,7 @@ export default defineConfig({
               bindings: {
                 TEST_MIGRATIONS: await readD1Migrations(`${root}/src/cloudflare/migrations`),
                 TURNPIKE_LOCAL: '1',
-                ...(process.env['TURNPIKE_FIGURES'] === undefined ? {} : { TURNPIKE_FIGURES: '1' }),
+                ...passOn('TURNPIKE_FIGURES', 'TURNPIKE_DEEP'),
               },
               ratelimits: { FAILED_KEYS: { namespace_id: '1001', simple: { limit: 5, period: 60 } } },
               workers: [

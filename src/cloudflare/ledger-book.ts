@@ -26,7 +26,10 @@ export type LedgerBook = {
   readonly readAccount: (query: AccountQuery) => Promise<Account | null>;
   /** At most `rows` of the receipts that D1 may not have as they stand here. */
   readonly listReceipts: (query: ReceiptQuery, rows: number) => ReceiptScan;
-  /** Expires leases, carries receipts to D1, sets the next alarm. Never rejects. */
+  /**
+   * Expires leases, carries receipts to D1, sets the next alarm. Rejects only when that cannot be set: the platform then
+   * runs it again.
+   */
   readonly onAlarm: () => Promise<void>;
 };
 
@@ -57,6 +60,7 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
   const state = store.load();
   let group = createGroup();
   let unflushed = store.countUnflushed();
+  let newestClosedId = store.readNewestClosedId();
   let alarmAtMs = Infinity;
   let failures = 0;
   const { credits } = state;
@@ -73,7 +77,11 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
   function note(change: LedgerChange): void {
     for (const id of change.touchedIds) group.ids.add(id);
     for (const scope of change.touchedScopes) group.scopes.add(scope);
-    for (const closed of change.closed) group.closed.set(closed.receipt.id, closed);
+    for (const closed of change.closed) {
+      const { id } = closed.receipt;
+      group.closed.set(id, closed);
+      if (id > newestClosedId) newestClosedId = id;
+    }
   }
 
   /** Saves everything noted so far; on failure it stays noted and the next group takes it along. */
@@ -107,7 +115,12 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
     const atMs = Math.min(unflushed === 0 ? Infinity : now() + flushInMs, state.nextExpiryMs);
     if (!Number.isFinite(atMs) || alarmAtMs <= atMs + FLUSH_JITTER_MS) return;
     alarmAtMs = atMs;
-    await setAlarm(atMs);
+    try {
+      await setAlarm(atMs);
+    } catch (error) {
+      alarmAtMs = Infinity;
+      throw error;
+    }
   }
 
   /**
@@ -125,8 +138,9 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
     return facts.isRevoked(receipt.key);
   }
 
+  /** Ids sort by time, so an admission is newer than nearly all that is closed: the store is not asked on its way. */
   function findClosed(id: string): ClosedReceipt | null {
-    return group.closed.get(id) ?? store.findClosed(id);
+    return id > newestClosedId ? null : (group.closed.get(id) ?? store.findClosed(id));
   }
 
   /** What D1 knows of a request that runs or ended and of which nothing is known here: forgotten, or closed long ago. */

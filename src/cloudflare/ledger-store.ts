@@ -24,6 +24,8 @@ export type LedgerStore = {
   /** Saves a group in one transaction. */
   readonly save: (state: LedgerState, changes: LedgerChanges, nowMs: number) => void;
   readonly findClosed: (id: string) => ClosedReceipt | null;
+  /** The greatest id there is among closed receipts; empty when there is none. */
+  readonly readNewestClosedId: () => string;
   /** Receipts D1 does not have yet, oldest first. */
   readonly listUnflushed: (limit: number) => readonly QueuedReceipt[];
   /**
@@ -121,6 +123,9 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
     findClosed(id) {
       const [row] = sql.exec('SELECT rev, body FROM receipts WHERE id = ?', id).toArray();
       return row === undefined ? null : toClosed(row);
+    },
+    readNewestClosedId() {
+      return readText(sql.exec("SELECT COALESCE(MAX(id), '') AS id FROM receipts").one()['id']);
     },
     listUnflushed(limit) {
       const query = 'SELECT seq, rev, body FROM receipts WHERE seq > ? ORDER BY seq LIMIT ?';

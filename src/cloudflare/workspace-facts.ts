@@ -7,6 +7,7 @@ import { type Funds } from '../core/ledger-credits.ts';
 import { parseUsd } from '../core/money.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';
+import { GRANTS, REVOKED } from './facts-query.ts';
 
 /** The facts about one workspace. */
 export type WorkspaceFacts = {
@@ -25,9 +26,6 @@ const READ_DEADLINE_MS = 5000;
 const SEEN_MS = 10 * 60_000;
 /** A read under way may not ask about a key yet; the next one does. */
 const READS_MAX = 2;
-
-const REVOKED = 'SELECT key_id FROM revoked_keys WHERE key_id IN (SELECT value FROM json_each(?1))';
-const GRANTS = 'SELECT seq, amount_usd FROM credit_grants WHERE workspace = ?1 AND seq > ?2 ORDER BY seq';
 
 const revokedSchema = z.array(z.object({ key_id: z.string() }));
 const grantsSchema = z.array(z.object({ seq: z.number(), amount_usd: z.unknown() }));

@@ -65,8 +65,23 @@ export function buildOpenReceipt(draft: ReceiptDraft): Receipt {
 
 /** Joins draft and progress and sets the cost. A failed request costs nothing; its tokens are still recorded. */
 export function buildReceipt(draft: ReceiptDraft, progress: ReceiptProgress): Receipt {
-  const cost_nano_usd = progress.status === 'failed' ? 0 : toCostNanoUsd(progress.usage, draft.rates);
-  return { ...draft, ...progress, cost_nano_usd };
+  return {
+    ...draft,
+    ...progress,
+    served_model: cut(progress.served_model),
+    completion_id: cut(progress.completion_id),
+    client_request_id: cut(draft.client_request_id),
+    end_user: cut(draft.end_user),
+    cost_nano_usd: progress.status === 'failed' ? 0 : toCostNanoUsd(progress.usage, draft.rates),
+  };
+}
+
+/** Stores take 2 MB a row and a statement of 200 receipts: texts that callers and engines choose are cut. */
+const FOREIGN_TEXT_MAX = 256;
+
+function cut(text: string | null): string | null {
+  // A surrogate pair cut in two is no text that a store would give back.
+  return text === null || text.length <= FOREIGN_TEXT_MAX ? text : text.slice(0, FOREIGN_TEXT_MAX).toWellFormed();
 }
 
 /** Closes a receipt whose lease ran out: billed at the last counts it was renewed with (SPEC §5). */

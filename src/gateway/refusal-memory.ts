@@ -10,8 +10,8 @@ import { type RateSnapshot } from '../core/retry-hints.ts';
 import { sleep } from './deadline.ts';
 import { type Admission, type Refusal } from './ports.ts';
 
-/** What a request asks of its limits. */
-type Demand = Pick<Reservation, 'promptTokens' | 'outputTokens' | 'choices'>;
+/** What a request asks of its limits and credits. */
+type Demand = Pick<Reservation, 'promptTokens' | 'outputTokens' | 'choices' | 'credit'>;
 
 type Answer = Result<Admission, Refusal>;
 type AskLedger = () => Promise<Answer>;
@@ -61,6 +61,7 @@ export function createRefusalMemory(now: () => number): RefusalMemory {
   function find(reservation: Reservation, nowMs: number): Known | null {
     const known = byName.get(nameOf(reservation));
     if (known === undefined || !asksAsMuch(reservation, known.demand)) return null;
+    if (known.refusal.error.kind === 'insufficient_quota' && !holdsAsMuch(reservation, known.demand)) return null;
     return nowMs < known.untilMs + REPEATED_MS_MAX ? known : null;
   }
 
@@ -78,9 +79,10 @@ export function createRefusalMemory(now: () => number): RefusalMemory {
     return answer;
   }
 
-  function keep(name: string, { promptTokens, outputTokens, choices }: Demand, refusal: Refusal, ms: number): void {
+  function keep(name: string, reservation: Reservation, refusal: Refusal, ms: number): void {
     const atMs = now();
-    const demand = { promptTokens, outputTokens, choices };
+    const { promptTokens, outputTokens, choices, credit } = reservation;
+    const demand = { promptTokens, outputTokens, choices, ...(credit === undefined ? {} : { credit }) };
     byName.delete(name);
     byName.set(name, { demand, refusal, atMs, untilMs: atMs + ms, probedAtMs: null });
     const [oldest] = byName.keys();
@@ -119,6 +121,12 @@ function asksAsMuch(demand: Demand, refused: Demand): boolean {
     return demand.outputTokens === refused.outputTokens;
   }
   return demand.outputTokens >= refused.outputTokens;
+}
+
+/** Credits are held by the bytes of a prompt, of which as many tokens can have fewer. */
+function holdsAsMuch({ credit }: Demand, { credit: refused }: Demand): boolean {
+  if (credit === undefined || refused === undefined) return credit === refused;
+  return credit.inputTokensMax >= refused.inputTokensMax && credit.outputTokensMax >= refused.outputTokensMax;
 }
 
 function repeat({ demand: refused, refusal, atMs, untilMs }: Known, demand: Demand, nowMs: number): Refusal | null {

@@ -23,13 +23,20 @@ const HEADINGS = [
 
 const MEBIBYTE = 1024 * 1024;
 
-/** The lines above the tables. */
-export function writeHeader(rounds: number, seconds: number): string {
+/** What ran where. */
+export function writeMachine(rounds: number, seconds: number): string {
   const [cpu] = cpus();
   const model = cpu?.model.trim() ?? 'unknown';
   return [
     `Turnpike bench, ${new Date().toISOString().slice(0, 16)}Z, ${model}, ${cpus().length} cores, Node ${process.version}`,
     `${rounds} rounds, interleaved, ${seconds.toFixed(0)} s. The production bundle in workerd, no proxy before it.`,
+  ].join('\n');
+}
+
+/** The lines above the tables. */
+export function writeHeader(rounds: number, seconds: number): string {
+  return [
+    writeMachine(rounds, seconds),
     'CPU is user + system of workerd: gateway, bridge and, for the gateway, its stores. Figures are from the medians of the',
     'rounds; in brackets, what single rounds say. Only the ratios carry to another machine or another day: the other',
     'columns depend on what else ran here. Each stream was checked to be whole, each receipt to be there.',

@@ -103,7 +103,7 @@ function toSpread(value: number | undefined, rounds: readonly number[]): Spread 
 }
 
 /** By linear interpolation; NaN of nothing. */
-function toQuantile(values: readonly number[], q: number): number {
+export function toQuantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (sorted.length - 1) * q;
   const low = sorted[Math.floor(at)] ?? NaN;

@@ -1,13 +1,10 @@
 // A client in a loop on an empty bucket, inside workerd with the real ledger object: the isolate answers it, the ledger is
 // left to the streams under way, and the answers are those of the ledger, counted down (SPEC §5).
 
-import { env } from 'cloudflare:workers';
-import { createExecutionContext, reset } from 'cloudflare:test';
+import { reset } from 'cloudflare:test';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { composePorts } from '../../src/cloudflare/compose-ports.ts';
-import { type Ports } from '../../src/gateway/ports.ts';
-import { createApp } from '../../src/http/create-app.ts';
 import { addKey, chat, prepare, readReceipt } from './fixtures.ts';
+import { type Isolate, startIsolate } from './start-isolate.ts';
 
 beforeAll(prepare);
 afterAll(reset);
@@ -15,33 +12,19 @@ afterAll(reset);
 const CALLS = 5000;
 const CLIENTS = 20;
 
-/** The gateway in one isolate, its reserves counted. */
-function startIsolate(): {
-  readonly post: (token: string, body: string) => Promise<Response>;
-  readonly countReserves: () => number;
-} {
+/** A gateway whose reserves are counted. */
+function startCounted(): Pick<Isolate, 'post'> & { readonly countReserves: () => number } {
   let reserves = 0;
-  const ports = composePorts(env);
-  const counted: Ports = {
-    ...ports,
-    ledger: {
-      ...ports.ledger,
+  const { post } = startIsolate({
+    wrapLedger: (ledger) => ({
+      ...ledger,
       reserve(reservation, location) {
         reserves += 1;
-        return ports.ledger.reserve(reservation, location);
+        return ledger.reserve(reservation, location);
       },
-    },
-    log: () => {},
-  };
-  const app = createApp(counted);
-  return {
-    countReserves: () => reserves,
-    post: async (token, body) => {
-      const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-      const request = new Request('https://turnpike.test/v1/chat/completions', { method: 'POST', headers, body });
-      return app.fetch(request, env, createExecutionContext());
-    },
-  };
+    }),
+  });
+  return { post, countReserves: () => reserves };
 }
 
 /** Tells what a wait header said, in milliseconds. */
@@ -51,7 +34,7 @@ function readWaitMs(response: Response): number {
 
 it('§5 5,000 calls on an empty bucket: fewer than 100 reach the ledger, and every stream under way settles', async () => {
   const token = await addKey('flood', {}, { limits: { rpm: 6 } });
-  const isolate = startIsolate();
+  const isolate = startCounted();
   const delta = (content: string): object => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
   const stream = [
     ...Array.from({ length: 6 }, () => ({ wait: 500, json: delta('a') })),
@@ -87,7 +70,7 @@ it('§5 5,000 calls on an empty bucket: fewer than 100 reach the ledger, and eve
 
 it('§5 a repeated refusal counts its hints down, and no longer than 2 s', async () => {
   const token = await addKey('flood-hints', {}, { limits: { rpm: 1, tpm: 10_000 } });
-  const isolate = startIsolate();
+  const isolate = startCounted();
   expect((await isolate.post(token, chat())).status).toBe(200);
   const first = await isolate.post(token, chat());
   await new Promise((resolve) => setTimeout(resolve, 1200));
@@ -112,7 +95,7 @@ it('§5 a repeated refusal counts its hints down, and no longer than 2 s', async
 
 it('§5 a smaller request than the one refused is let through to the ledger, and admitted', async () => {
   const token = await addKey('flood-smaller', {}, { limits: { tpm: 500 } });
-  const isolate = startIsolate();
+  const isolate = startCounted();
   expect((await isolate.post(token, chat({ max_tokens: 300 }))).status).toBe(200);
   const large = (): Promise<Response> => isolate.post(token, chat({ max_tokens: 490 }));
   const statuses = [

@@ -44,6 +44,7 @@ async function withBook(
   workspace: string,
   db: D1Database,
   run: (book: LedgerBook, clock: Clock) => Promise<void>,
+  setAlarm: (atMs: number) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   await runInDurableObject(env.LEDGER.getByName(workspace), async (_, { storage }) => {
     const clock = { offsetMs: 0 };
@@ -51,7 +52,7 @@ async function withBook(
     const log = (): void => undefined;
     const book = openLedgerBook({
       store: openLedgerStore(storage),
-      setAlarm: () => Promise.resolve(),
+      setAlarm,
       db,
       // Batches must not be asked of a proxy: D1 takes its own statements only.
       facts: createWorkspaceFacts(env.DB, now, log),
@@ -114,4 +115,39 @@ it('§5 grants that have grown old while D1 is silent admit what they cover and 
     clock.offsetMs = 10_003;
     expect(await ask(book, 'req_4')).toBe('insufficient_quota');
   });
+});
+
+it('§5 a reserve that its own settlement overtook opens nothing, after a restart too; an older unknown one does', async () => {
+  const workspace = 'ws-overtaken';
+  const countOpen = async (book: LedgerBook): Promise<number | undefined> =>
+    (await book.readAccount(query(workspace)))?.concurrency.inUse;
+  await withBook(workspace, env.DB, async (book) => {
+    await book.apply(settle({ workspace, id: 'req_5' }));
+    await book.apply(reserve({ workspace, id: 'req_5' }));
+    expect(await countOpen(book)).toBe(0);
+  });
+  await withBook(workspace, env.DB, async (book) => {
+    await book.apply(reserve({ workspace, id: 'req_5' }));
+    expect(await countOpen(book)).toBe(0);
+    await book.apply(reserve({ workspace, id: 'req_4' }));
+    await book.apply(reserve({ workspace, id: 'req_6' }));
+    expect(await countOpen(book)).toBe(2);
+  });
+});
+
+it('§9 an alarm that could not be set is set with the next change: no receipt waits for ever', async () => {
+  const workspace = 'ws-unset';
+  const set: number[] = [];
+  const setAlarm = async (atMs: number): Promise<void> => {
+    set.push(atMs);
+    if (set.length === 1) throw new Error('the storage failed');
+  };
+  const run = async (book: LedgerBook): Promise<void> => {
+    await expect(book.apply(settle({ workspace, id: 'req_1' }))).rejects.toThrow('the storage failed');
+    await book.apply(settle({ workspace, id: 'req_2' }));
+    expect(set).toHaveLength(2);
+    await book.apply(settle({ workspace, id: 'req_3' }));
+    expect(set, 'one that is set is not set again').toHaveLength(2);
+  };
+  await withBook(workspace, env.DB, run, setAlarm);
 });

@@ -100,3 +100,13 @@ test('§9 price_version is 12 hex digits, the same for the same prices, another 
   for (const rate of Object.keys(DRAFT.rates))
     expect(await toPriceVersion({ ...DRAFT.rates, [rate]: '9' })).not.toBe(version);
 });
+
+test('§9 texts that callers and engines choose are cut at 256, never within a character’s pair', () => {
+  const long = `${'x'.repeat(255)}😀`;
+  const foreign = { served_model: long, completion_id: long };
+  const receipt = buildReceipt({ ...DRAFT, client_request_id: long, end_user: long }, { ...PROGRESS, ...foreign });
+  const cut = `${'x'.repeat(255)}\uFFFD`;
+  expect(receipt).toMatchObject({ served_model: cut, completion_id: cut, client_request_id: cut, end_user: cut });
+  const whole = 'x'.repeat(256);
+  expect(buildReceipt({ ...DRAFT, end_user: whole }, PROGRESS).end_user).toBe(whole);
+});

@@ -53,6 +53,7 @@ describe('§5 after a refusal the isolate answers the same key itself', () => {
     ['never beyond the wait that was told', { ...LIMITED, retryAfterMs: 730 }, 730],
     ['a request above the bucket: 2 s', { kind: 'request_above_bucket', scope: 'key', limit: 1, requested: 2 }, 2000],
     ['in flight: briefly, slots come free', { kind: 'concurrency_limited', scope: 'key', limit: 1, used: 1 }, 200],
+    ['out of credits: 2 s, so that a grant works within seconds', { kind: 'insufficient_quota' }, 2000],
     ['limiter_unavailable: never', { kind: 'limiter_unavailable' }, 0],
     ['a revoked key: never', { kind: 'invalid_api_key', reason: '' }, 0],
     ['a client that left: never', { kind: 'client_closed_request' }, 0],
@@ -87,6 +88,31 @@ describe('§5 after a refusal the isolate answers the same key itself', () => {
     },
   );
 
+  test.each([
+    ['the same again', { inputTokensMax: 40, outputTokensMax: 20 }, false],
+    ['more bytes', { inputTokensMax: 41, outputTokensMax: 20 }, false],
+    ['fewer bytes of as many tokens', { inputTokensMax: 39, outputTokensMax: 20 }, true],
+    ['a lower bound of its output', { inputTokensMax: 40, outputTokensMax: 19 }, true],
+    ['no credits: the workspace pays later now', null, true],
+  ] as const)('§5 out of credits, who may cost less reaches the ledger: %s', async (_, credit, byLedger) => {
+    const ask = open(() => ({ kind: 'insufficient_quota' }));
+    await ask({ credit: { inputTokensMax: 40, outputTokensMax: 20 } });
+    expect((await ask({ credit })).byLedger).toBe(byLedger);
+  });
+
+  test('§5 a grant ends the repeats: 2 s after the refusal the ledger is asked, and admits', async () => {
+    let isGranted = false;
+    const ask = open(() => (isGranted ? null : { kind: 'insufficient_quota' }));
+    const credit = { inputTokensMax: 40, outputTokensMax: 20 };
+    await ask({ credit });
+    isGranted = true;
+    vi.advanceTimersByTime(1999);
+    expect(await ask({ credit })).toMatchObject({ answer: { ok: false }, byLedger: false });
+    vi.advanceTimersByTime(1);
+    expect(await ask({ credit })).toMatchObject({ answer: { ok: true }, byLedger: true });
+    expect(await ask({ credit })).toMatchObject({ answer: { ok: true }, byLedger: true });
+  });
+
   test('§5 without output limits prompts are compared', async () => {
     const ask = open(() => LIMITED);
     await ask({ output: null });
@@ -98,6 +124,7 @@ describe('§5 after a refusal the isolate answers the same key itself', () => {
   test.each([
     ['a token bucket', { ...LIMITED, bucket: 'tokens' }, true],
     ['slots', { kind: 'concurrency_limited', scope: 'key', limit: 1, used: 1 }, true],
+    ['credits', { kind: 'insufficient_quota' }, true],
     ['a request bucket, to which nothing is given back', LIMITED, false],
     ['a bucket too small', { kind: 'request_above_bucket', scope: 'key', limit: 1, requested: 2 }, false],
   ] as const)(

@@ -62,6 +62,8 @@ export type ScriptedGateway = {
 };
 
 export type GatewayOptions = {
+  /** Where its stores live, for a gateway that is started again; without it they end with it. */
+  readonly stateDir?: string;
   readonly vars?: Readonly<Record<string, string>>;
   /** Further entries of KEYS. */
   readonly keys?: Readonly<Record<string, unknown>>;
@@ -94,6 +96,7 @@ export async function startScriptedGateway(options: GatewayOptions = {}): Promis
   const logLines: string[] = [];
   const gateway = await serve({
     demo: false,
+    stateDir: options.stateDir,
     upstreams: [
       { binding: 'UPSTREAM_1', baseUrl: upstream.baseUrl },
       { binding: 'UPSTREAM_2', baseUrl: `http://127.0.0.1:${await findFreePort()}/v1` },

@@ -1,0 +1,179 @@
+// Every route and every way of ending, by one table inside workerd: the slot is free, the tokens of the bucket are those
+// really used, and the receipt says how it ended (SPEC §5, §9).
+
+import { reset } from 'cloudflare:test';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Ledger } from '../../src/gateway/ports.ts';
+import { err } from '../../src/core/result.ts';
+import { addKey, chat, type EngineScript, get, prepare } from './fixtures.ts';
+import { startIsolate } from './start-isolate.ts';
+
+beforeAll(prepare);
+afterAll(reset);
+
+const ROUTES = [
+  ['/v1/chat/completions', true],
+  ['/v1/chat/completions', false],
+  ['/v1/completions', true],
+  ['/v1/completions', false],
+] as const;
+type Path = (typeof ROUTES)[number][0];
+
+const TPM = 2000;
+const LIMITS = { rpm: 1000, tpm: TPM, concurrency: 1 };
+const VARS = { LEASE_MS: '900', SILENCE_DEADLINE_MS: '300', KEEPALIVE_MS: '100' };
+/** Far more prompt tokens than any estimate, so that what is settled can be told from what was reserved. */
+const INPUT = 900;
+const OUTPUT = 100;
+
+type Ending = {
+  readonly name: string;
+  readonly script: (path: Path) => EngineScript;
+  readonly leavesAfterMs?: number;
+  readonly wrapLedger?: (ledger: Ledger) => Ledger;
+  /** Status of the answer: streamed, and not. */
+  readonly http: readonly [stream: number, whole: number];
+  /** Where it differs: the receipt's error code, streamed, and not. */
+  readonly code?: readonly [stream: string, whole: string];
+  /** null: there is none. */
+  readonly receipt: Readonly<Record<string, unknown>> | null;
+  readonly tokens: number;
+};
+
+const usage = (output: number): object => ({
+  prompt_tokens: INPUT,
+  completion_tokens: output,
+  total_tokens: INPUT + output,
+});
+
+/** A word with the count so far, then what follows. */
+function speak(path: Path, tail: readonly Record<string, unknown>[]): EngineScript {
+  const delta = path === '/v1/completions' ? { text: 'a' } : { delta: { content: 'a' } };
+  const word = { json: { choices: [{ index: 0, ...delta, finish_reason: null }], usage: usage(1) } };
+  return { stream: [word, ...tail] };
+}
+
+function finish(path: Path, reason: string): readonly Record<string, unknown>[] {
+  const delta = path === '/v1/completions' ? { text: '' } : { delta: {} };
+  const last = { json: { choices: [{ index: 0, ...delta, finish_reason: reason }], usage: usage(OUTPUT) } };
+  return [last, { json: { choices: [], usage: usage(OUTPUT) } }, { data: '[DONE]' }];
+}
+
+const SILENCE = [{ wait: 2000, cut: true }];
+const ENDINGS: readonly Ending[] = [
+  {
+    name: 'done',
+    script: (path) => speak(path, finish(path, 'stop')),
+    http: [200, 200],
+    receipt: { status: 'completed', http_status: 200, error_code: null, finish_reason: 'stop' },
+    tokens: INPUT + OUTPUT,
+  },
+  {
+    name: 'done at its limit',
+    script: (path) => speak(path, finish(path, 'length')),
+    http: [200, 200],
+    receipt: { status: 'incomplete', http_status: 200, error_code: null, finish_reason: 'length' },
+    tokens: INPUT + OUTPUT,
+  },
+  {
+    name: 'refused by the engine',
+    script: () => ({ status: 400, body: '{"error":{"message":"no"}}' }),
+    http: [400, 400],
+    receipt: { status: 'failed', http_status: 400, cost_usd: '0.000000000' },
+    tokens: 0,
+  },
+  {
+    name: 'failed before the first event',
+    script: () => ({ status: 500, body: '' }),
+    http: [502, 502],
+    receipt: { status: 'failed', http_status: 502, error_code: 'upstream_error', cost_usd: '0.000000000' },
+    tokens: 0,
+  },
+  {
+    name: 'failed after it',
+    script: (path) => speak(path, [{ wait: 50, cut: true }]),
+    http: [200, 502],
+    receipt: { status: 'failed', cost_usd: '0.000000000' },
+    code: ['upstream_disconnected', 'upstream_error'],
+    tokens: INPUT + 1,
+  },
+  {
+    name: 'client gone',
+    script: (path) => speak(path, SILENCE),
+    leavesAfterMs: 150,
+    http: [200, 499],
+    receipt: { status: 'interrupted', error_code: null, usage_source: 'engine_running' },
+    tokens: INPUT + 1,
+  },
+  {
+    name: 'deadline',
+    script: (path) => speak(path, SILENCE),
+    http: [200, 502],
+    receipt: { status: 'failed', error_code: 'upstream_timeout', cost_usd: '0.000000000' },
+    tokens: INPUT + 1,
+  },
+  {
+    name: 'stopped by the ledger',
+    script: (path) => speak(path, [{ wait: 250, raw: ': on\n\n' }, ...(speak(path, SILENCE).stream ?? [])]),
+    wrapLedger: (ledger) => ({ ...ledger, renew: async (reservation) => (await ledger.renew(reservation), 'stop') }),
+    http: [200, 401],
+    receipt: { status: 'failed', error_code: 'request_stopped', cost_usd: '0.000000000' },
+    tokens: INPUT + 1,
+  },
+  {
+    name: 'ledger late',
+    script: (path) => speak(path, finish(path, 'stop')),
+    wrapLedger: (ledger) => ({
+      ...ledger,
+      async reserve(...call) {
+        await ledger.reserve(...call);
+        return err({ error: { kind: 'limiter_unavailable' }, rates: null });
+      },
+    }),
+    http: [503, 503],
+    receipt: null,
+    tokens: 0,
+  },
+];
+
+const CASES = ENDINGS.flatMap((ending) => ROUTES.map(([path, stream]) => ({ ...ending, path, stream })));
+
+describe.each(CASES)('§5 $path, stream $stream: $name', ({ path, stream, ...ending }) => {
+  it('§5 the slot is free, the bucket has the tokens really used, the receipt its status', async () => {
+    const id = `ends-${path.includes('chat') ? 'chat' : 'text'}-${stream}-${ending.name.replace(/\W/g, '-')}`;
+    const token = await addKey(id, { scopes: ['inference:write', 'receipts:read'] }, { limits: LIMITS });
+    // A whole answer that is collected here from a stream has the same ways of ending; what it needs is the other model.
+    const prompt = path === '/v1/completions' ? { messages: undefined, prompt: 'Hello' } : {};
+    const fields = { model: stream ? 'test-model' : 'streamed', stream, max_tokens: 500, ...prompt };
+    const { wrapLedger, leavesAfterMs } = ending;
+    const isolate = startIsolate({ vars: VARS, ...(wrapLedger === undefined ? {} : { wrapLedger }) });
+    const client = new AbortController();
+    if (leavesAfterMs !== undefined) setTimeout(() => client.abort(), leavesAfterMs);
+    const startMs = Date.now();
+    const { response, over } = await isolate.postWhole(token, chat(fields, ending.script(path)), {
+      path,
+      signal: client.signal,
+    });
+    expect(response.status).toBe(ending.http[stream ? 0 : 1]);
+    await response.text().catch(() => undefined);
+    await over;
+    const credits = await (
+      await get(token, '/v1/credits')
+    ).json<{
+      limits: { tokens: { remaining: number }; concurrency: { in_use: number } };
+    }>();
+    const used = TPM - credits.limits.tokens.remaining;
+    const drained = Math.ceil(((Date.now() - startMs) * TPM) / 60_000);
+    expect(credits.limits.concurrency.in_use).toBe(0);
+    expect(used).toBeLessThanOrEqual(ending.tokens);
+    expect(used).toBeGreaterThanOrEqual(Math.max(0, ending.tokens - drained));
+    const receipt = await get(token, `/v1/receipts/${response.headers.get('x-request-id')}`);
+    if (ending.receipt === null) expect(receipt.status).toBe(404);
+    else {
+      const code = ending.code === undefined ? {} : { error_code: ending.code[stream ? 0 : 1] };
+      expect(await receipt.json()).toMatchObject({ stream, endpoint: path, ...ending.receipt, ...code });
+    }
+    const next = await startIsolate().post(token, chat({ max_tokens: 5 }));
+    expect([next.status, await next.text().then(() => 'read')]).toEqual([200, 'read']);
+  });
+});
