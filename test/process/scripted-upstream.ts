@@ -14,6 +14,8 @@ export type Exchange = {
   readonly head: (status: number, contentType?: string) => void;
   /** Writes text; false once the connection is gone. */
   readonly write: (text: string) => boolean;
+  /** Writes text and waits until the connection has taken all of it; false once the connection is gone. */
+  readonly deliver: (text: string) => Promise<boolean>;
   readonly end: (text?: string) => void;
   /** Breaks the connection with a TCP reset. */
   readonly reset: () => void;
@@ -69,9 +71,11 @@ function refuse(exchange: Exchange): void {
 
 function createExchange(request: IncomingMessage, response: ServerResponse, body: string): Exchange {
   let gone = false;
+  const closed = Promise.withResolvers<void>();
   const aborted = new Promise<number>((resolve) => {
     response.once('close', () => {
       gone = true;
+      closed.resolve();
       if (!response.writableFinished) resolve(performance.now());
     });
   });
@@ -87,6 +91,10 @@ function createExchange(request: IncomingMessage, response: ServerResponse, body
     },
     write(text) {
       if (!gone) response.write(text);
+      return !gone;
+    },
+    async deliver(text) {
+      if (!gone) await Promise.race([new Promise((resolve) => response.write(text, resolve)), closed.promise]);
       return !gone;
     },
     end: (text = '') => void response.end(text),

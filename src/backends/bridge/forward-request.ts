@@ -1,5 +1,5 @@
 // Forwards one request of the gateway to the inference server: four exact routes, three request headers, nothing else.
-// One more route, GET /health, is answered here.
+// One more route, GET /health, is answered here; it alone asks the server for its load.
 // Bytes and cancellation pass through: the upstream response is returned as it came, its body never read here.
 // It does not retry, parse, follow redirects or map errors; the gateway decides about all of that.
 
@@ -15,6 +15,8 @@ const upstreamPaths: ReadonlyMap<string, string> = new Map([
   ['GET /v1/models', '/models'],
 ]);
 
+const HEALTH_ROUTE = 'GET /health';
+
 // An allow-list: what a caller or Cloudflare adds (authorization, cookie, cf-*, x-forwarded-*) stays here.
 const forwardedHeaders = ['content-type', 'accept', 'x-request-id'];
 
@@ -24,17 +26,16 @@ const forwardedHeaders = ['content-type', 'accept', 'x-request-id'];
  */
 export async function forwardRequest(request: Request, env: BridgeEnv, send: SendUpstream): Promise<Response> {
   const route = `${request.method} ${new URL(request.url).pathname}`;
-  const path = route === 'GET /health' ? '/models' : upstreamPaths.get(route);
-  if (path === undefined) return toNotFound();
+  const path = upstreamPaths.get(route);
+  if (path === undefined && route !== HEALTH_ROUTE) return toNotFound();
   const parsed = parseBridgeConfig(env);
   if (!parsed.ok) return toErrorResponse(500, 'bridge_misconfigured', parsed.message);
-  if (route === 'GET /health') {
-    const headers = buildUpstreamHeaders(request.headers, parsed.config);
-    return Response.json(await reportHealth(parsed.config.baseUrl + path, headers, send));
-  }
-  return send(parsed.config.baseUrl + path, {
+  const { baseUrl } = parsed.config;
+  const headers = buildUpstreamHeaders(request.headers, parsed.config);
+  if (path === undefined) return Response.json(await reportHealth(baseUrl, headers, send));
+  return send(baseUrl + path, {
     method: request.method,
-    headers: buildUpstreamHeaders(request.headers, parsed.config),
+    headers,
     body: request.body,
     // A redirect could lead the key to another host.
     redirect: 'manual',

@@ -210,25 +210,23 @@ describe('§6 bridge: holds the server’s base URL and secret', () => {
   });
 });
 
-describe('§6 bridge: reports its engine’s health', () => {
-  const health = (): Request => new Request('http://bridge/health');
-
-  it.each([
-    ['ok', () => Response.json({ data: [{ id: 'a' }, { id: 'b', root: '/secret' }] }), 200, ['a', 'b']],
-    ['failing', () => new Response('Loading model', { status: 503 }), 503, []],
-    ['failing', () => new Response('<html>'), 200, []],
-  ] as const)('%s, by the listing alone', async (status, answer, http_status, models) => {
-    const { calls, send } = createUpstream(answer);
-    const response = await forwardRequest(health(), { ...env, API_KEY: 'k' }, send);
-    expect(await response.json()).toEqual({ status, http_status, models });
+describe('§6 bridge: GET /health is answered here', () => {
+  it('asks the listing with the server’s own key and none of the caller’s headers', async () => {
+    const { calls, send } = createUpstream(() => new Response('Loading model', { status: 503 }));
+    const headers = { authorization: 'Bearer tp_caller_secret', cookie: 'session=1' };
+    const request = new Request('http://bridge/health?url=http://evil/', { headers });
+    const response = await forwardRequest(request, { ...env, API_KEY: 'srv' }, send);
+    expect(await response.json()).toMatchObject({ status: 'failing', http_status: 503 });
     expect(calls.map(({ url }) => url)).toEqual(['http://10.0.0.5:8000/v1/models']);
-    expect(new Headers(calls[0]?.init.headers).get('authorization')).toBe('Bearer k');
-    expect(calls[0]?.init.redirect).toBe('manual');
+    expect([...new Headers(calls[0]?.init.headers)]).toEqual([['authorization', 'Bearer srv']]);
   });
 
-  it('unreachable, with no word of where', async () => {
-    const send = (): Promise<Response> => Promise.reject(new Error('connect 10.0.0.5'));
-    const text = await (await forwardRequest(health(), env, send)).text();
-    expect(JSON.parse(text)).toEqual({ status: 'unreachable', http_status: null, models: [] });
-  });
+  it.each(['/health/', '/v1/health', '/healthz', '/slots', '/api/ps', '/get_load', '/v1/loads'])(
+    'GET %s is 404 and calls nothing: what the report asks is no route',
+    async (path) => {
+      const { calls, send } = createUpstream();
+      expect((await forwardRequest(new Request(`http://bridge${path}`), env, send)).status).toBe(404);
+      expect(calls).toEqual([]);
+    },
+  );
 });
