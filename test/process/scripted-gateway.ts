@@ -15,8 +15,17 @@ const PRICING = { input: '1.00', cached_input: '0.50', output: '2.00' };
 const NANO_USD_PER_INPUT = 1000;
 const NANO_USD_PER_OUTPUT = 2000;
 
-/** Models of every test's catalog: one whose engine counts as it runs, one that is only OpenAI-like, one that is down. */
-export const MODELS = { counted: 'counted', uncounted: 'uncounted', down: 'down' } as const;
+/**
+ * Models of every test's catalog: two whose engines count as they run, each its own way, one that is only OpenAI-like, one
+ * that is asked to stream whatever the client asks, one that is down.
+ */
+export const MODELS = {
+  counted: 'counted',
+  timed: 'timed',
+  uncounted: 'uncounted',
+  assembled: 'assembled',
+  down: 'down',
+} as const;
 
 /** Reads of receipts are limited per key, so polls take turns. */
 const READERS = 20;
@@ -54,6 +63,8 @@ export type ScriptedGateway = {
   readonly settleLog: () => Promise<void>;
   readonly chat: (body: object, token?: string) => Promise<RawAnswer>;
   readonly startChat: (body: object, token?: string) => RawCall;
+  /** Posts to another path. */
+  readonly post: (path: string, body: object) => Promise<RawAnswer>;
   /** The receipt as `GET /v1/receipts/{id}` has it; null for 404. */
   readonly readReceipt: (id: string) => Promise<ReceiptObject | null>;
   /** The receipt once it is closed. */
@@ -116,8 +127,9 @@ export async function startScriptedGateway(options: GatewayOptions = {}): Promis
     return receiptSchema.parse(JSON.parse(text));
   }
 
-  const startChat = (body: object, token = toToken('main')): RawCall =>
-    startCall(`${gateway.url}/v1/chat/completions`, { headers: { authorization: `Bearer ${token}` }, body });
+  const start = (path: string, body: object, token: string): RawCall =>
+    startCall(gateway.url + path, { headers: { authorization: `Bearer ${token}` }, body });
+  const startChat = (body: object, token = toToken('main')): RawCall => start('/v1/chat/completions', body, token);
   return {
     gateway,
     upstream,
@@ -134,6 +146,7 @@ export async function startScriptedGateway(options: GatewayOptions = {}): Promis
       );
     },
     chat: (body, token) => startChat(body, token).answer,
+    post: (path, body) => start(path, body, toToken('main')).answer,
     readReceipt,
     async waitForReceipt(id, timeoutMs = 5_000) {
       const closed = await poll(() => readReceipt(id), isClosed, timeoutMs);
@@ -176,18 +189,25 @@ export function readData(text: string): string[] {
 }
 
 function buildCatalog(): unknown {
-  const shared = { pricing: PRICING, context_length: 8192, endpoints: ['/v1/chat/completions'] };
+  const endpoints = ['/v1/chat/completions', '/v1/completions'];
+  const shared = { pricing: PRICING, context_length: 8192, endpoints, policy: { max_n: 2 } };
   const build = (engine: string, binding = 'UPSTREAM_1'): object => ({
     ...shared,
     backends: [{ binding, upstream_model: 'engine/m', engine }],
   });
-  const models = { counted: build('vllm'), uncounted: build('openai'), down: build('vllm', 'UPSTREAM_2') };
+  const models: Record<keyof typeof MODELS, object> = {
+    counted: build('vllm'),
+    timed: build('llamacpp'),
+    uncounted: build('openai'),
+    assembled: { ...build('vllm'), upstream_stream: true },
+    down: build('vllm', 'UPSTREAM_2'),
+  };
   return { version: 1, models };
 }
 
 function buildKeyEntries(more: Readonly<Record<string, unknown>>): Record<string, string> {
   const entries: Record<string, unknown> = {
-    [`workspace:${WORKSPACE}`]: { name: 'Acme', limits: { rpm: 10_000, tpm: null, concurrency: 64 } },
+    [`workspace:${WORKSPACE}`]: { name: 'Acme', limits: { rpm: 10_000, tpm: null, concurrency: 256 } },
     'key:main': buildKey('main'),
     ...more,
   };
