@@ -60,7 +60,7 @@ afterAll(() => scripted.stop());
 async function run({ ask, model }: Row, wire: Wire, user: string): Promise<Outcome> {
   const startedAtMs = Date.now();
   const name = ask === 'assembled' ? MODELS.assembled : MODELS[model ?? 'counted'];
-  const answer = await scripted.post(wire.path, wire.ask(name, ask === 'stream', { user }));
+  const answer = await scripted.post(wire.path, wire.ask(name, ask === 'stream', { user })).answer;
   const text = await answer.whole();
   const tookMs = Date.now() - startedAtMs;
   const { status, requestId } = answer;

@@ -10,9 +10,10 @@ import { call, startCall, type RawAnswer, type RawCall } from './raw-client.ts';
 import { startScriptedUpstream, type ScriptedUpstream } from './scripted-upstream.ts';
 import { findFreePort, serve } from './serve.ts';
 
-/** USD per million tokens: 1,000 and 2,000 nano-USD a token. */
+/** USD per million tokens: 1,000, 500 and 2,000 nano-USD a token. */
 const PRICING = { input: '1.00', cached_input: '0.50', output: '2.00' };
 const NANO_USD_PER_INPUT = 1000;
+const NANO_USD_PER_CACHED = 500;
 const NANO_USD_PER_OUTPUT = 2000;
 
 /**
@@ -37,22 +38,13 @@ const receiptSchema = z.looseObject({
   http_status: z.number().nullable(),
   error_code: z.string().nullable(),
   attempts: z.number(),
-  usage: z.object({ input_tokens: z.number(), output_tokens: z.number() }).loose(),
+  usage: z.looseObject({ input_tokens: z.number(), cached_input_tokens: z.number(), output_tokens: z.number() }),
   usage_source: z.string(),
   cost_usd: z.string(),
   first_token_at: z.string().nullable(),
   ended_at: z.string().nullable(),
 });
 export type ReceiptObject = z.infer<typeof receiptSchema>;
-
-export const errorSchema = z.object({
-  error: z.strictObject({
-    message: z.string(),
-    type: z.string(),
-    param: z.string().nullable(),
-    code: z.string().nullable(),
-  }),
-});
 
 export type ScriptedGateway = {
   readonly gateway: LocalGateway;
@@ -64,7 +56,7 @@ export type ScriptedGateway = {
   readonly chat: (body: object, token?: string) => Promise<RawAnswer>;
   readonly startChat: (body: object, token?: string) => RawCall;
   /** Posts to another path. */
-  readonly post: (path: string, body: object) => Promise<RawAnswer>;
+  readonly post: (path: string, body: object) => RawCall;
   /** The receipt as `GET /v1/receipts/{id}` has it; null for 404. */
   readonly readReceipt: (id: string) => Promise<ReceiptObject | null>;
   /** The receipt once it is closed. */
@@ -95,7 +87,8 @@ export function buildChat(model: string, stream: boolean, more: object = {}): Re
 
 /** What a receipt's tokens cost, as it must say itself. */
 export function toCostUsd({ usage }: Pick<ReceiptObject, 'usage'>): string {
-  const nano = usage.input_tokens * NANO_USD_PER_INPUT + usage.output_tokens * NANO_USD_PER_OUTPUT;
+  const { input_tokens: input, cached_input_tokens: cached, output_tokens: output } = usage;
+  const nano = (input - cached) * NANO_USD_PER_INPUT + cached * NANO_USD_PER_CACHED + output * NANO_USD_PER_OUTPUT;
   return (nano / 1e9).toFixed(9);
 }
 
@@ -146,7 +139,7 @@ export async function startScriptedGateway(options: GatewayOptions = {}): Promis
       );
     },
     chat: (body, token) => startChat(body, token).answer,
-    post: (path, body) => start(path, body, toToken('main')).answer,
+    post: (path, body) => start(path, body, toToken('main')),
     readReceipt,
     async waitForReceipt(id, timeoutMs = 5_000) {
       const closed = await poll(() => readReceipt(id), isClosed, timeoutMs);

@@ -85,7 +85,7 @@ describe('before the first event', () => {
     async (_, script, expected) => {
       scripted.upstream.play(script);
       const asked = WIRES.flatMap((wire) => EITHER.map((stream) => [wire, stream] as const));
-      const answers = asked.map(([{ path, ask }, stream]) => scripted.post(path, ask(MODELS.counted, stream)));
+      const answers = asked.map(([{ path, ask }, stream]) => scripted.post(path, ask(MODELS.counted, stream)).answer);
       for (const answer of await Promise.all(answers)) {
         const said = await expectRefusal(scripted, answer, expected);
         // Nothing internal in a message.
