@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 
 import { chatCompletions } from '../../src/openai/chat-completions.ts';
 import { textCompletions } from '../../src/openai/text-completions.ts';
-import { buildContext, readCapture } from './build-context.ts';
+import { buildContext, readCapture, relay } from './build-context.ts';
 import {
   chatAnswerSchema,
   parsePublishedStream,
@@ -167,4 +167,65 @@ test('§7 a true llama-server’s prompt array: both choices, whole, in spite of
   const reasons = chunks.flatMap(({ choices }): readonly { index: number; finish_reason: string | null }[] => choices);
   const ended = reasons.filter((choice) => choice.finish_reason !== null).map(({ index }) => index);
   expect(new Set(ended)).toEqual(new Set([0, 1]));
+});
+
+test.each(['completions-stream-usage', 'completions-logprobs-stream', 'completions-array-stream'])(
+  '§7 %s, any line lost or spoilt: never a throw, as published all the same, one terminal',
+  (name) => {
+    const lines = readCapture(name).split('\n');
+    for (const [at, line] of lines.entries()) {
+      for (const spoilt of ['', 'data: {}', 'data: {"choices":[null]}', line.slice(0, -9), line.replaceAll('"', "'")]) {
+        const context = buildContext({ engine: 'llamacpp' });
+        const relayed = relay(lines.with(at, spoilt).join('\n'), context, textCompletions);
+        expect(relayed.errors.length).toBe(relayed.outcome === 'failed' ? 1 : 0);
+      }
+    }
+  },
+);
+
+describe('the schema refuses what SPEC and OpenAI do', () => {
+  const head = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm' };
+  const say = (delta: object, more: object = {}): object => ({
+    ...head,
+    choices: [{ index: 0, delta, finish_reason: null, ...more }],
+  });
+  const role = say({ role: 'assistant', content: '' });
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+  const counted = { ...head, choices: [], usage };
+  const error = { error: { message: 'm', type: 'server_error', param: null, code: 'upstream_error' } };
+  const write = (events: readonly object[]): string =>
+    `${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')}data: [DONE]\n\n`;
+
+  test('§7 a stream in order, comments in it: nothing to refuse', () => {
+    const text = `: keep-alive\n\n${write([role, say({ content: 'a' }, { finish_reason: 'stop' }), counted])}`;
+    expect(parsePublishedStream(text, 'chat')).toMatchObject({ usage, error: null });
+    expect(parsePublishedStream(write([role, counted, error]), 'chat')).toMatchObject({ usage, error: error.error });
+  });
+
+  test.each<[string, string]>([
+    ['no [DONE]', write([role]).replace('data: [DONE]\n\n', '')],
+    ['something behind [DONE]', `${write([role])}: bye\n\n`],
+    ['an event name', `event: x\n${write([role])}`],
+    ['a member of the engine’s own', write([{ ...say({ role: 'assistant' }), timings: {} }])],
+    ['one in a choice', write([say({ role: 'assistant' }, { stop_reason: null })])],
+    ['one in a delta', write([say({ role: 'assistant', audio: null })])],
+    ['usage null', write([{ ...say({ role: 'assistant' }), usage: null }])],
+    ['usage that does not add up', write([role, { ...counted, usage: { ...usage, total_tokens: 3 } }])],
+    ['usage beside choices', write([{ ...say({ role: 'assistant' }), usage }])],
+    ['usage twice', write([role, counted, counted])],
+    ['no choices and no usage', write([role, { ...head, choices: [] }])],
+    ['another id', write([role, { ...say({ content: 'a' }), id: 'y' }])],
+    ['no role', write([say({ content: 'a' })])],
+    ['the role twice', write([role, role])],
+    [
+      'a choice that ends twice',
+      write([say({ role: 'assistant' }, { finish_reason: 'stop' }), say({}, { finish_reason: 'stop' })]),
+    ],
+    ['a finish reason nobody published', write([say({ role: 'assistant' }, { finish_reason: 'eos_token' })])],
+    ['two errors', write([role, error, error])],
+    ['an error with a number for its code', write([{ error: { ...error.error, code: 500 } }])],
+    ['an error that is not in the envelope', write([{ error: 'boom' }])],
+  ])('§7 %s', (_name, text) => {
+    expect(() => parsePublishedStream(text, 'chat')).toThrow();
+  });
 });
