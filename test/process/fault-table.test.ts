@@ -1,5 +1,5 @@
 // Every fault of the table over chat and text completions, on the production bundle and real sockets: the client's status
-// or last events, as published, and the receipt. All requests run at once; each row is then looked at by itself.
+// or last events, as published, and the receipt. The requests overlap; each row is then looked at by itself.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -15,6 +15,7 @@ import { type Wire, WIRES } from './endpoint-wire.ts';
 import { type Client, DEADLINES, type Row } from './fault-rows.ts';
 import {
   MODELS,
+  pause,
   poll,
   type ReceiptObject,
   type ScriptedGateway,
@@ -25,6 +26,9 @@ import { ENDLESS, STREAM_FAULTS } from './stream-faults.ts';
 
 const ROWS: readonly Row[] = [...STREAM_FAULTS, ...COUNT_FAULTS];
 const FREE = '0.000000000';
+/** Requests are begun in waves: no row's deadlines are to measure how busy the machine is. */
+const WAVE = 20;
+const WAVE_MS = 120;
 
 /** What came of one row at one endpoint. */
 type Outcome = {
@@ -53,6 +57,7 @@ beforeAll(async () => {
     // Whoever looks at the row gets the failure.
     outcome.catch(() => undefined);
     outcomes.get(wire)?.set(row, outcome);
+    if (at % WAVE === WAVE - 1) await pause(WAVE_MS);
   }
 });
 afterAll(() => scripted.stop());
