@@ -6,6 +6,7 @@ import { mintCallId, toReasoningFields } from './chat-delta.ts';
 import { type CompletionShape } from './completion-shape.ts';
 import { type AnswerContext } from './endpoint.ts';
 import { toFinishReason } from './finish-reason.ts';
+import { toChatLogprobs } from './published-logprobs.ts';
 import { spellNothingElse } from './shown-logprobs.ts';
 
 /** An engine's whole choice. */
@@ -24,7 +25,7 @@ export const toChatChoice: CompletionShape['toChoice'] = (choice, index, context
       ...(reasoning === '' ? {} : toReasoningFields(reasoning, context)),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     },
-    logprobs: shown ? (choice['logprobs'] ?? null) : null,
+    logprobs: shown ? toChatLogprobs(choice['logprobs']) : null,
     finish_reason: toFinishReason(choice['finish_reason']) ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
   };
 };

@@ -1,10 +1,11 @@
 // One choice of a chat stream in the normal form of SPEC §7: role once and first, tool calls with index and id,
 // reasoning before content, one finish reason of the closed set. Empty deltas vanish.
 
-import { type JsonObject, readObject, readText } from '../core/json-read.ts';
+import { type JsonObject, readCount, readObject, readText } from '../core/json-read.ts';
 import { type ChoiceState, type OutChoice } from './completion-shape.ts';
 import { type AnswerContext, type FinishReason } from './endpoint.ts';
 import { toFinishReason } from './finish-reason.ts';
+import { toChatLogprobs } from './published-logprobs.ts';
 import { spellNothingElse } from './shown-logprobs.ts';
 
 /**
@@ -38,7 +39,7 @@ export function toChatChunks(
   const isPlain = (): boolean =>
     begun ? Object.keys(said).length > 0 : spellNothingElse(choice['logprobs'], content || refusal);
   const shown = context.request.effort !== 'none' || (reasoning === '' && isPlain());
-  const logprobs = shown ? (choice['logprobs'] ?? null) : null;
+  const logprobs = shown ? toChatLogprobs(choice['logprobs']) : null;
   if (parts.length === 0 && (finishReason !== null || !state.roleSent || logprobs !== null)) parts.push({});
   state.finishReason = finishReason;
   return parts.map((part, at) => {
@@ -87,7 +88,7 @@ function readToolCalls(value: unknown, choiceIndex: number, state: ChoiceState, 
     const id = readText(call['id']);
     // Without an index a new id begins a new call, and so does a name that comes without an id.
     const begins = id === '' ? name !== '' : id !== state.toolCallId;
-    const index = typeof call['index'] === 'number' ? call['index'] : Math.max(0, state.toolCalls - (begins ? 0 : 1));
+    const index = readCount(call['index']) ?? Math.max(0, state.toolCalls - (begins ? 0 : 1));
     const first = index >= state.toolCalls;
     state.toolCalls = Math.max(state.toolCalls, index + 1);
     state.toolCallId = id || state.toolCallId;

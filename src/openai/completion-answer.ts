@@ -1,6 +1,6 @@
 // An engine's JSON answer to a chat or text completion in the normal form of SPEC §4.
 
-import { type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
+import { type JsonObject, parseJsonObject, readCount, readObject, readText } from '../core/json-read.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { toCompletionUsage } from '../core/usage.ts';
 import { buildCompletionHead, type CompletionShape, readTellingReason } from './completion-shape.ts';
@@ -23,7 +23,7 @@ export function toCompletionAnswer(
   if (!Array.isArray(list) || list.length === 0) return err(garbage(text));
   const choices = list.map((item: unknown, at) => {
     const choice = readObject(item);
-    return shape.toChoice(choice, typeof choice['index'] === 'number' ? choice['index'] : at, context);
+    return shape.toChoice(choice, readCount(choice['index']) ?? at, context);
   });
   const meter = createUsageMeter(context);
   meter.read(answer, true);

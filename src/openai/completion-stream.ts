@@ -3,7 +3,7 @@
 // relay's work.
 
 import { type GatewayError } from '../core/errors.ts';
-import { type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
+import { type JsonObject, parseJsonObject, readCount, readObject, readText } from '../core/json-read.ts';
 import { toOpenAIError } from '../core/openai-error.ts';
 import { toCompletionUsage } from '../core/usage.ts';
 import {
@@ -61,7 +61,7 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
     const list: unknown = chunk['choices'];
     for (const item of Array.isArray(list) ? list : []) {
       const choice = readObject(item);
-      const index = typeof choice['index'] === 'number' ? choice['index'] : 0;
+      const index = readCount(choice['index']) ?? 0;
       const state = choices.get(index) ?? createChoiceState();
       choices.set(index, state);
       for (const out of shape.toChunks(choice, index, state, context)) {
@@ -106,6 +106,8 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
     push(event): Translated {
       const data = event.data.trim();
       if (data === '[DONE]') return { type: 'done' };
+      // llama-server begins several choices with a null.
+      if (data === '' || data === 'null') return { type: 'output', text: '' };
       const chunk = parseJsonObject(data);
       if (chunk === null) return toGarbage(data);
       const fault = readEmbeddedError(chunk, shape.promptParam) ?? readAbort(chunk);

@@ -7,6 +7,7 @@ import { chatCompletions } from '../../src/openai/chat-completions.ts';
 import { textCompletions } from '../../src/openai/text-completions.ts';
 import { type Endpoint } from '../../src/openai/endpoint.ts';
 import { buildContext } from './build-context.ts';
+import { chatAnswerSchema, textAnswerSchema } from './published-schema.ts';
 
 type Answer = {
   readonly choices: readonly {
@@ -28,7 +29,9 @@ function assemble(endpoint: Endpoint, chunks: readonly object[]): Answer {
     });
     if (translated.type === 'output') text += translated.text;
   }
-  const answer: Answer = JSON.parse(endpoint.assembleAnswer(text + translator.finish(), context));
+  const body = endpoint.assembleAnswer(text + translator.finish(), context);
+  (endpoint === chatCompletions ? chatAnswerSchema : textAnswerSchema).parse(JSON.parse(body));
+  const answer: Answer = JSON.parse(body);
   return answer;
 }
 

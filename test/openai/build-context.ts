@@ -9,7 +9,8 @@ import { type Engine } from '../../src/core/model-entry.ts';
 import { type Result } from '../../src/core/result.ts';
 import { createSseParser } from '../../src/core/sse.ts';
 import { chatCompletions } from '../../src/openai/chat-completions.ts';
-import { type AnswerContext, type InferenceRequest, type Progress } from '../../src/openai/endpoint.ts';
+import { type AnswerContext, type Endpoint, type InferenceRequest, type Progress } from '../../src/openai/endpoint.ts';
+import { parsePublishedStream } from './published-schema.ts';
 
 export type Preset = 'boardwalk' | 'springboards' | 'boole' | undefined;
 
@@ -159,9 +160,9 @@ export type Relayed = {
   readonly outcome: 'finished' | 'failed';
 };
 
-/** Runs an upstream text through parser and translator as the relay does; ends it as the relay ends it. */
-export function relay(upstream: string, context: AnswerContext = buildContext()): Relayed {
-  const translator = chatCompletions.createTranslator(context);
+/** Runs an upstream text through parser and translator as the relay does and ends it so; every chunk must be as published. */
+export function relay(upstream: string, context = buildContext(), endpoint: Endpoint = chatCompletions): Relayed {
+  const translator = endpoint.createTranslator(context);
   const parser = createSseParser(4 * 1024 * 1024);
   const { events } = parser.push(upstream);
   const leftover = parser.end();
@@ -178,6 +179,7 @@ export function relay(upstream: string, context: AnswerContext = buildContext())
   if (error === null && !done && !translator.isComplete())
     error = { kind: 'upstream', failure: 'upstream_disconnected' };
   text += error === null ? translator.finish() : translator.fail(error);
+  parsePublishedStream(text, endpoint === chatCompletions ? 'chat' : 'text');
   return { ...readClient(text), progress: translator.progress(), outcome: error === null ? 'finished' : 'failed' };
 }
 

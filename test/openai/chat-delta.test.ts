@@ -81,7 +81,7 @@ describe('reasoning', () => {
     expectNormalForm(relayed);
     expect(relayed.chunks.slice(0, 2).map(({ choices: [choice] }) => choice)).toEqual([
       { index: 0, delta: { role: 'assistant', reasoning: r, reasoning_content: r }, finish_reason: null },
-      { index: 0, delta: { content: 'a' }, logprobs: { content: [] }, finish_reason: 'length' },
+      { index: 0, delta: { content: 'a' }, logprobs: { content: [], refusal: null }, finish_reason: 'length' },
     ]);
   });
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { chatCompletions } from '../../src/openai/chat-completions.ts';
 import { type Progress } from '../../src/openai/endpoint.ts';
 import { buildContext, type ContextOptions, readCapture, USAGE } from './build-context.ts';
+import { chatAnswerSchema } from './published-schema.ts';
 
 type Answer = {
   readonly choices: readonly { readonly message: Record<string, unknown> }[];
@@ -17,6 +18,7 @@ function answer(
   const context = buildContext({ ...options, body: { stream: false, ...options.body } });
   const result = chatCompletions.toJsonAnswer(typeof text === 'string' ? text : JSON.stringify(text), context);
   if (!result.ok) throw new Error(JSON.stringify(result.error));
+  chatAnswerSchema.parse(JSON.parse(result.value.body));
   const body: Answer = JSON.parse(result.value.body);
   return { body, progress: result.value.progress, text: result.value.body };
 }

@@ -3,8 +3,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { errorEnvelopeSchema } from '../openai/published-schema.ts';
 import { chunk, DONE } from './scripted-upstream.ts';
-import { buildChat, errorSchema, MODELS, type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
+import { buildChat, MODELS, type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
 
 const BYTES_MAX = 100_000;
 
@@ -32,7 +33,7 @@ test('§6 the budget spent: new requests get 503 server_is_overloaded, streams u
   await new Promise((resolve) => setTimeout(resolve, 200));
   const refused = await scripted.chat(buildChat(MODELS.counted, true));
   expect(refused.status).toBe(503);
-  expect(errorSchema.parse(JSON.parse(await refused.whole())).error).toMatchObject({
+  expect(errorEnvelopeSchema.parse(JSON.parse(await refused.whole())).error).toMatchObject({
     type: 'service_unavailable_error',
     code: 'server_is_overloaded',
   });

@@ -63,7 +63,7 @@ async function speakOn(exchange: Exchange): Promise<void> {
 const receiptSchema = z.object({
   id: z.string(),
   status: z.string(),
-  usage: z.object({ input_tokens: z.number(), output_tokens: z.number() }),
+  usage: z.object({ input_tokens: z.number(), cached_input_tokens: z.number(), output_tokens: z.number() }),
   cost_usd: z.string(),
 });
 type Receipt = z.infer<typeof receiptSchema>;

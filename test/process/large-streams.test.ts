@@ -6,10 +6,10 @@ import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { readRssBytes } from '../bench/process-cost.ts';
+import { errorEnvelopeSchema } from '../openai/published-schema.ts';
 import { printFigures } from './figures.ts';
 import {
   buildChat,
-  errorSchema,
   MODELS,
   pause,
   readData,
@@ -148,7 +148,7 @@ describe('§7 events of megabytes', () => {
       playEvent(buildEvent(EVENT_BYTES_MAX + READ_BYTES_MAX));
       const [before, ...last] = await readStream();
       expect(before).toContain('before');
-      expect(errorSchema.parse(JSON.parse(last.at(-2) ?? '')).error).toMatchObject({
+      expect(errorEnvelopeSchema.parse(JSON.parse(last.at(-2) ?? '')).error).toMatchObject({
         type: 'server_error',
         code: 'upstream_error',
       });

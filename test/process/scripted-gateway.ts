@@ -10,13 +10,23 @@ import { call, startCall, type RawAnswer, type RawCall } from './raw-client.ts';
 import { startScriptedUpstream, type ScriptedUpstream } from './scripted-upstream.ts';
 import { findFreePort, serve } from './serve.ts';
 
-/** USD per million tokens: 1,000 and 2,000 nano-USD a token. */
+/** USD per million tokens: 1,000, 500 and 2,000 nano-USD a token. */
 const PRICING = { input: '1.00', cached_input: '0.50', output: '2.00' };
 const NANO_USD_PER_INPUT = 1000;
+const NANO_USD_PER_CACHED = 500;
 const NANO_USD_PER_OUTPUT = 2000;
 
-/** Models of every test's catalog: one whose engine counts as it runs, one that is only OpenAI-like, one that is down. */
-export const MODELS = { counted: 'counted', uncounted: 'uncounted', down: 'down' } as const;
+/**
+ * Models of every test's catalog: two whose engines count as they run, each its own way, one that is only OpenAI-like, one
+ * that is asked to stream whatever the client asks, one that is down.
+ */
+export const MODELS = {
+  counted: 'counted',
+  timed: 'timed',
+  uncounted: 'uncounted',
+  assembled: 'assembled',
+  down: 'down',
+} as const;
 
 /** Reads of receipts are limited per key, so polls take turns. */
 const READERS = 20;
@@ -28,22 +38,13 @@ const receiptSchema = z.looseObject({
   http_status: z.number().nullable(),
   error_code: z.string().nullable(),
   attempts: z.number(),
-  usage: z.object({ input_tokens: z.number(), output_tokens: z.number() }).loose(),
+  usage: z.looseObject({ input_tokens: z.number(), cached_input_tokens: z.number(), output_tokens: z.number() }),
   usage_source: z.string(),
   cost_usd: z.string(),
   first_token_at: z.string().nullable(),
   ended_at: z.string().nullable(),
 });
 export type ReceiptObject = z.infer<typeof receiptSchema>;
-
-export const errorSchema = z.object({
-  error: z.strictObject({
-    message: z.string(),
-    type: z.string(),
-    param: z.string().nullable(),
-    code: z.string().nullable(),
-  }),
-});
 
 export type ScriptedGateway = {
   readonly gateway: LocalGateway;
@@ -54,6 +55,8 @@ export type ScriptedGateway = {
   readonly settleLog: () => Promise<void>;
   readonly chat: (body: object, token?: string) => Promise<RawAnswer>;
   readonly startChat: (body: object, token?: string) => RawCall;
+  /** Posts to another path. */
+  readonly post: (path: string, body: object) => RawCall;
   /** The receipt as `GET /v1/receipts/{id}` has it; null for 404. */
   readonly readReceipt: (id: string) => Promise<ReceiptObject | null>;
   /** The receipt once it is closed. */
@@ -86,7 +89,8 @@ export function buildChat(model: string, stream: boolean, more: object = {}): Re
 
 /** What a receipt's tokens cost, as it must say itself. */
 export function toCostUsd({ usage }: Pick<ReceiptObject, 'usage'>): string {
-  const nano = usage.input_tokens * NANO_USD_PER_INPUT + usage.output_tokens * NANO_USD_PER_OUTPUT;
+  const { input_tokens: input, cached_input_tokens: cached, output_tokens: output } = usage;
+  const nano = (input - cached) * NANO_USD_PER_INPUT + cached * NANO_USD_PER_CACHED + output * NANO_USD_PER_OUTPUT;
   return (nano / 1e9).toFixed(9);
 }
 
@@ -119,8 +123,9 @@ export async function startScriptedGateway(options: GatewayOptions = {}): Promis
     return receiptSchema.parse(JSON.parse(text));
   }
 
-  const startChat = (body: object, token = toToken('main')): RawCall =>
-    startCall(`${gateway.url}/v1/chat/completions`, { headers: { authorization: `Bearer ${token}` }, body });
+  const start = (path: string, body: object, token: string): RawCall =>
+    startCall(gateway.url + path, { headers: { authorization: `Bearer ${token}` }, body });
+  const startChat = (body: object, token = toToken('main')): RawCall => start('/v1/chat/completions', body, token);
   return {
     gateway,
     upstream,
@@ -137,6 +142,7 @@ export async function startScriptedGateway(options: GatewayOptions = {}): Promis
       );
     },
     chat: (body, token) => startChat(body, token).answer,
+    post: (path, body) => start(path, body, toToken('main')),
     readReceipt,
     async waitForReceipt(id, timeoutMs = 5_000) {
       const closed = await poll(() => readReceipt(id), isClosed, timeoutMs);
@@ -179,18 +185,25 @@ export function readData(text: string): string[] {
 }
 
 function buildCatalog(): unknown {
-  const shared = { pricing: PRICING, context_length: 8192, endpoints: ['/v1/chat/completions'] };
+  const endpoints = ['/v1/chat/completions', '/v1/completions'];
+  const shared = { pricing: PRICING, context_length: 8192, endpoints, policy: { max_n: 2 } };
   const build = (engine: string, binding = 'UPSTREAM_1'): object => ({
     ...shared,
     backends: [{ binding, upstream_model: 'engine/m', engine }],
   });
-  const models = { counted: build('vllm'), uncounted: build('openai'), down: build('vllm', 'UPSTREAM_2') };
+  const models: Record<keyof typeof MODELS, object> = {
+    counted: build('vllm'),
+    timed: build('llamacpp'),
+    uncounted: build('openai'),
+    assembled: { ...build('vllm'), upstream_stream: true },
+    down: build('vllm', 'UPSTREAM_2'),
+  };
   return { version: 1, models };
 }
 
 function buildKeyEntries(more: Readonly<Record<string, unknown>>): Record<string, string> {
   const entries: Record<string, unknown> = {
-    [`workspace:${WORKSPACE}`]: { name: 'Acme', limits: { rpm: 10_000, tpm: null, concurrency: 64 } },
+    [`workspace:${WORKSPACE}`]: { name: 'Acme', limits: { rpm: 10_000, tpm: null, concurrency: 256 } },
     'key:main': buildKey('main'),
     ...more,
   };

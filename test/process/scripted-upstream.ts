@@ -12,8 +12,8 @@ export type Exchange = {
   readonly body: string;
   /** Sends status and headers at once. */
   readonly head: (status: number, contentType?: string) => void;
-  /** Writes text; false once the connection is gone. */
-  readonly write: (text: string) => boolean;
+  /** Writes text, or bytes that are none; false once the connection is gone. */
+  readonly write: (text: string | Uint8Array) => boolean;
   /** Writes text and waits until the connection has taken all of it; false once the connection is gone. */
   readonly deliver: (text: string) => Promise<boolean>;
   readonly end: (text?: string) => void;

@@ -3,12 +3,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { errorEnvelopeSchema } from '../openai/published-schema.ts';
 import { call } from './raw-client.ts';
 import { answerAny } from './scripted-upstream.ts';
 import {
   buildChat,
   buildKey,
-  errorSchema,
   MODELS,
   poll,
   type ScriptedGateway,
@@ -49,7 +49,7 @@ async function refuse(authorization: string | null): Promise<Refused> {
     headers: authorization === null ? {} : { authorization },
     body: buildChat(MODELS.counted, true),
   });
-  const { error } = errorSchema.parse(JSON.parse(await answer.whole()));
+  const { error } = errorEnvelopeSchema.parse(JSON.parse(await answer.whole()));
   expect(answer.requestId).toMatch(REQUEST_ID);
   expect(answer.headers['access-control-allow-origin']).toBe('*');
   return { status: answer.status, code: error.code, headers: answer.headers };
@@ -155,7 +155,7 @@ describe('§9 D1 refuses writes for a while', () => {
       ).results;
     const rows = await poll(listRows, (found) => found.length >= admitted.length, 30_000);
     expect(rows.map(({ id }) => id).toSorted()).toEqual(admitted.toSorted());
-    const nano = Number(toCostUsd({ usage: { input_tokens: 3, output_tokens: 2 } })) * 1e9;
+    const nano = Number(toCostUsd({ usage: { input_tokens: 3, cached_input_tokens: 0, output_tokens: 2 } })) * 1e9;
     for (const row of rows) expect(row).toMatchObject({ status: 'completed', cost_nano_usd: Math.round(nano) });
     expect(await scripted.readReceipt(`req_${'0'.repeat(26)}`)).toBeNull();
   });

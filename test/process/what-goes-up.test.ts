@@ -3,16 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { errorEnvelopeSchema } from '../openai/published-schema.ts';
 import { call } from './raw-client.ts';
 import { answerAny, answerJson, chunk, type Exchange, type Script } from './scripted-upstream.ts';
-import {
-  buildChat,
-  errorSchema,
-  MODELS,
-  type ScriptedGateway,
-  startScriptedGateway,
-  toToken,
-} from './scripted-gateway.ts';
+import { buildChat, MODELS, type ScriptedGateway, startScriptedGateway, toToken } from './scripted-gateway.ts';
 
 const token = toToken('main');
 const secret = token.slice('tp_main_'.length);
@@ -247,7 +241,7 @@ describe('§3 a large body that is refused', () => {
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
         body,
       }).then(
-        async (response) => `${response.status} ${typeof errorSchema.parse(await response.json()).error.code}`,
+        async (response) => `${response.status} ${typeof errorEnvelopeSchema.parse(await response.json()).error.code}`,
         (error: unknown) => String(error instanceof Error ? error.cause : error),
       );
       expect(got).toBe(`${status} string`);

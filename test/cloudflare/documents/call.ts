@@ -1,6 +1,12 @@
 // One call through the Worker's door and everything there is to see of it: the answer, the envelope of its error, and
 // what the engine got.
 
+import {
+  chatAnswerSchema,
+  errorEnvelopeSchema,
+  parsePublishedStream,
+  textAnswerSchema,
+} from '../../openai/published-schema.ts';
 import { type EngineScript, post, readRecorded } from '../fixtures.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -41,7 +47,7 @@ export async function call(
   return callWithText(token, endpoint, JSON.stringify(body), headers);
 }
 
-/** Calls an endpoint with a text. */
+/** Calls an endpoint with a text. Whatever the answer is, it is as published, or this throws. */
 export async function callWithText(
   token: string | null,
   endpoint: Endpoint,
@@ -51,6 +57,7 @@ export async function callWithText(
   const response = await post(token, body, headers, PATHS[endpoint]);
   const text = await response.text();
   const streamed = (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
+  checkPublished(endpoint, response.status, streamed, text);
   const answer: Fields = streamed ? {} : JSON.parse(text);
   const sentText = (await readRecorded(response))?.text ?? null;
   const events = streamed ? text.split('\n\n').filter((block) => block.startsWith('data: {')) : [];
@@ -65,6 +72,12 @@ export async function callWithText(
     sentText,
     sent: sentText === null ? null : JSON.parse(sentText),
   };
+}
+
+function checkPublished(endpoint: Endpoint, status: number, streamed: boolean, text: string): void {
+  if (streamed) parsePublishedStream(text, endpoint);
+  else if (status !== 200) errorEnvelopeSchema.parse(JSON.parse(text));
+  else (endpoint === 'chat' ? chatAnswerSchema : textAnswerSchema).parse(JSON.parse(text));
 }
 
 /** A value as fields; empty when it is no object. */
