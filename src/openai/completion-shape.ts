@@ -77,7 +77,8 @@ export function buildCompletionHead(
   return {
     id: engineId || `${shape.idPrefix}-${context.requestId.replace(/^req_/, '')}`,
     object,
-    created: typeof created === 'number' && Number.isInteger(created) && created > 0 ? created : context.createdSeconds,
+    created:
+      typeof created === 'number' && Number.isSafeInteger(created) && created > 0 ? created : context.createdSeconds,
     model:
       resolved.model.policy.response_model === 'engine' && engineModel !== '' ? engineModel : resolved.requestedModel,
     ...(fingerprint === '' ? {} : { system_fingerprint: fingerprint }),

@@ -25,10 +25,11 @@ export function toTextLogprobs(value: unknown, textOffset: number): JsonObject |
   const content = value['content'];
   const { tokens, token_logprobs, top_logprobs, text_offset } = Array.isArray(content) ? turn(content) : value;
   if (!Array.isArray(tokens)) return null;
+  const logprobs: readonly unknown[] = Array.isArray(token_logprobs) ? token_logprobs : [];
   return {
-    tokens,
-    token_logprobs: Array.isArray(token_logprobs) ? token_logprobs : tokens.map(() => null),
-    ...(Array.isArray(top_logprobs) ? { top_logprobs } : {}),
+    tokens: tokens.map(readText),
+    token_logprobs: tokens.map((_, at) => (typeof logprobs[at] === 'number' ? logprobs[at] : null)),
+    ...(Array.isArray(top_logprobs) ? { top_logprobs: top_logprobs.map(toTop) } : {}),
     // SGLang sends -1 for each.
     text_offset: isOffsets(text_offset) ? text_offset : countOffsets(tokens, textOffset),
   };
@@ -46,14 +47,23 @@ function toToken(entry: JsonObject): JsonObject {
   const bytes = entry['bytes'];
   return {
     token: readText(entry['token']),
-    logprob: readLogprob(entry),
-    bytes: Array.isArray(bytes) ? bytes : null,
+    logprob: readLogprob(entry['logprob']),
+    bytes: isBytes(bytes) ? bytes : null,
   };
 }
 
-function readLogprob(entry: JsonObject): number {
-  const logprob = entry['logprob'];
-  return typeof logprob === 'number' ? logprob : UNLIKELY;
+function readLogprob(value: unknown): number {
+  return typeof value === 'number' ? value : UNLIKELY;
+}
+
+/** The alternatives of one token; a prompt's first has none. */
+function toTop(value: unknown): JsonObject | null {
+  if (!isObject(value)) return null;
+  return Object.fromEntries(Object.entries(value).map(([token, logprob]) => [token, readLogprob(logprob)]));
+}
+
+function isBytes(value: unknown): boolean {
+  return Array.isArray(value) && value.every((byte) => (readCount(byte) ?? 256) < 256);
 }
 
 /** Those of chat as those of text completions. */
@@ -61,10 +71,10 @@ function turn(content: readonly unknown[]): JsonObject {
   const entries = content.filter(isObject);
   return {
     tokens: entries.map((entry) => readText(entry['token'])),
-    token_logprobs: entries.map(readLogprob),
+    token_logprobs: entries.map((entry) => readLogprob(entry['logprob'])),
     top_logprobs: entries.map(({ top_logprobs: top }) => {
       const others = Array.isArray(top) ? top.filter(isObject) : [];
-      return Object.fromEntries(others.map((other) => [readText(other['token']), readLogprob(other)]));
+      return Object.fromEntries(others.map((other) => [readText(other['token']), readLogprob(other['logprob'])]));
     }),
   };
 }

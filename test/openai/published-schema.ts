@@ -73,7 +73,7 @@ const messageSchema = z.strictObject({
       z.strictObject({
         id: textSchema,
         type: z.literal('function'),
-        function: z.strictObject({ name: textSchema, arguments: z.string() }),
+        function: z.strictObject({ name: z.string(), arguments: z.string() }),
       }),
     )
     .min(1)

@@ -1,0 +1,162 @@
+// Engines nobody has seen: chunks and answers of every member in every type, at random from a seed. Whatever comes, what
+// leaves is as published, streamed, whole and put together. What it means is not looked at here.
+
+import { describe, expect, test } from 'vitest';
+
+import { chatCompletions } from '../../src/openai/chat-completions.ts';
+import { textCompletions } from '../../src/openai/text-completions.ts';
+import { createSeededRandom } from '../core/seeded-random.ts';
+import { buildContext } from './build-context.ts';
+import { chatAnswerSchema, parsePublishedStream, textAnswerSchema } from './published-schema.ts';
+
+const ROUNDS = process.env['TURNPIKE_DEEP'] === undefined ? 2000 : 50_000;
+const TIMEOUT_MS = 120_000;
+const ODD: readonly unknown[] = [
+  null,
+  '',
+  'x',
+  0,
+  1,
+  -1,
+  0.5,
+  1e300,
+  true,
+  false,
+  [],
+  {},
+  [null],
+  ['a'],
+  [{}],
+  { a: 1 },
+];
+
+type Random = ReturnType<typeof createSeededRandom>;
+
+/** One of these, or now and then anything at all; undefined leaves the member out. */
+function pick(random: Random, values: readonly unknown[]): unknown {
+  if (random.int(0, 9) === 0) return random.pick(ODD);
+  return random.pick([...values, undefined]);
+}
+
+function inventLogprobs(random: Random): unknown {
+  const token = (): object => ({
+    id: 7,
+    token: pick(random, ['a', 'é']),
+    logprob: pick(random, [-1, null]),
+    bytes: pick(random, [[97], null]),
+    top_logprobs: pick(random, [[], [{ token: 'a', logprob: -1, bytes: [97] }]]),
+  });
+  const legacy = {
+    tokens: pick(random, [['a', 'b']]),
+    token_logprobs: pick(random, [[null, -1]]),
+    top_logprobs: pick(random, [[null, { b: -1 }]]),
+    text_offset: pick(random, [
+      [0, 1],
+      [-1, -1],
+    ]),
+  };
+  return pick(random, [null, { content: [token(), token()] }, { content: null, refusal: [token()] }, legacy]);
+}
+
+function inventSaid(random: Random): object {
+  const call = (): object => ({
+    index: pick(random, [0, 1]),
+    id: pick(random, ['c1', 'c2', '']),
+    type: pick(random, ['function']),
+    function: pick(random, [{ name: pick(random, ['f', '']), arguments: pick(random, ['{}', {}, null]) }]),
+  });
+  return {
+    role: pick(random, ['assistant', 'user']),
+    content: pick(random, ['a', '', null]),
+    refusal: pick(random, ['no', null]),
+    reasoning: pick(random, ['r', '']),
+    reasoning_content: pick(random, ['r', '']),
+    tool_calls: pick(random, [[call()], [call(), call()]]),
+    audio: pick(random, [null]),
+  };
+}
+
+function inventUsage(random: Random): unknown {
+  return pick(random, [
+    null,
+    {
+      prompt_tokens: pick(random, [3, 0]),
+      completion_tokens: pick(random, [2, 0]),
+      total_tokens: pick(random, [5]),
+      prompt_tokens_details: pick(random, [
+        null,
+        { cached_tokens: pick(random, [1, 9]), created_cache_tokens: pick(random, [1, 9]) },
+      ]),
+      completion_tokens_details: pick(random, [null, { reasoning_tokens: pick(random, [1, 9]) }]),
+    },
+  ]);
+}
+
+function inventEvent(random: Random): object {
+  const choice = (): object => ({
+    index: pick(random, [0, 0, 1]),
+    delta: pick(random, [inventSaid(random)]),
+    message: pick(random, [inventSaid(random)]),
+    text: pick(random, ['a', '']),
+    logprobs: inventLogprobs(random),
+    finish_reason: pick(random, [null, null, null, 'stop', 'length', 'tool_calls', 'eos_token', '']),
+    stop_reason: pick(random, [5]),
+  });
+  return {
+    id: pick(random, ['x', '']),
+    object: pick(random, ['x']),
+    created: pick(random, [5, 6]),
+    model: pick(random, ['m', 'n']),
+    system_fingerprint: pick(random, ['f', null]),
+    choices: pick(random, [[choice()], [choice(), choice()], []]),
+    usage: inventUsage(random),
+    timings: pick(random, [{ prompt_n: 3, predicted_n: 2 }]),
+  };
+}
+
+describe.each([
+  ['chat', chatCompletions, chatAnswerSchema],
+  ['text', textCompletions, textAnswerSchema],
+] as const)('§4 §7 %s, whatever an engine sends', (kind, endpoint, answerSchema) => {
+  test('a stream, and the answer it is put together to', { timeout: TIMEOUT_MS }, () => {
+    for (let seed = 0; seed < ROUNDS; seed += 1) {
+      const random = createSeededRandom(seed);
+      const context = buildContext({ policy: { max_n: 2 }, body: { n: random.int(1, 2) } });
+      const translator = endpoint.createTranslator(context);
+      const events = Array.from({ length: random.int(1, 6) }, () => inventEvent(random));
+      let text = '';
+      for (const event of events) {
+        const translated = translator.push({ type: '', data: JSON.stringify(event) });
+        if (translated.type === 'output') text += translated.text;
+      }
+      const whole = text + translator.finish();
+      try {
+        parsePublishedStream(whole, kind);
+        const assembled: unknown = JSON.parse(endpoint.assembleAnswer(whole, context));
+        // Without a choice there is no answer: the request has failed before.
+        if (whole.includes('"finish_reason"')) answerSchema.parse(assembled);
+      } catch (error) {
+        expect.fail(
+          `seed ${seed}: ${String(error)}\n${events.map((event) => JSON.stringify(event)).join('\n')}\n${whole}`,
+        );
+      }
+    }
+  });
+
+  test('a whole answer', { timeout: TIMEOUT_MS }, () => {
+    let answered = 0;
+    for (let seed = 0; seed < ROUNDS; seed += 1) {
+      const random = createSeededRandom(seed);
+      const engine = JSON.stringify(inventEvent(random));
+      const answer = endpoint.toJsonAnswer(engine, buildContext({ body: { stream: false } }));
+      if (!answer.ok) continue;
+      answered += 1;
+      try {
+        answerSchema.parse(JSON.parse(answer.value.body));
+      } catch (error) {
+        expect.fail(`seed ${seed}: ${String(error)}\n${engine}\n${answer.value.body}`);
+      }
+    }
+    expect(answered).toBeGreaterThan(ROUNDS / 3);
+  });
+});
