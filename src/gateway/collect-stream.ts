@@ -1,12 +1,11 @@
 // Answers a request that is not streamed from an engine that is asked to stream: silence deadlines and running counts
 // then hold as for streams, and a client that leaves costs no whole generation (SPEC §6).
 
-import { type GatewayError } from '../core/errors.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { ANSWER_BYTES_MAX, openStream, type OpenedStream } from './open-upstream.ts';
 import { type UpstreamCall } from './upstream-call.ts';
 import { type Halt } from './halt.ts';
-import { buildUpstreamEnd, type RunEnd } from './run.ts';
+import { buildUpstreamEnd, type RunEnd, toAnswerableEnd } from './run.ts';
 import { readTranslated } from './stream-translation.ts';
 import { startWatch } from './watch.ts';
 
@@ -15,7 +14,7 @@ export async function collectStream(call: UpstreamCall, halt: Halt): Promise<Res
   const { request } = call.context;
   const context = { ...call.context, request: { ...request, stream: true, usageRequested: true } };
   const opened = await openStream({ ...call, context });
-  if (!opened.ok) return err(halt.reason() ?? { type: 'failed', ...opened.error });
+  if (!opened.ok) return err(halt.reason() ?? toAnswerableEnd({ type: 'failed', ...opened.error }));
   const collected = await readAll(call, opened.value, halt);
   if (!collected.ok) {
     await opened.value.reader.cancel();
@@ -53,11 +52,4 @@ async function readAll(
     watch.stop();
   }
   return end.type === 'finished' ? ok(text + translation.translator.finish()) : err(toAnswerableEnd(end));
-}
-
-/** A cut is told to a client that has seen nothing as the engine's failure. */
-function toAnswerableEnd(end: RunEnd): RunEnd {
-  const cut: GatewayError = { kind: 'upstream', failure: 'upstream_error' };
-  const isCut = end.type === 'failed' && end.error.kind === 'upstream' && end.error.failure === 'upstream_disconnected';
-  return isCut ? { type: 'failed', error: cut, detail: end.detail } : end;
 }

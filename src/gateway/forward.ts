@@ -14,7 +14,7 @@ import { type Ports } from './ports.ts';
 import { type Halt } from './halt.ts';
 import { createLaneRewriter } from './lane-rewriter.ts';
 import { relayStream } from './relay-stream.ts';
-import { buildRunningReservation, buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
+import { buildRunningReservation, buildUpstreamEnd, type Run, type RunEnd, toAnswerableEnd } from './run.ts';
 import { runEvery, runOnceAt, startWatch, type Watch } from './watch.ts';
 
 /** An admitted request with everything it needs to be carried out. */
@@ -98,7 +98,7 @@ async function forwardStream(
   const bodyBytes = body.bytes;
   void opening.then(() => held.drop(bodyBytes));
   const first = await withDeadline(opening, ports.settings.firstEventHoldMs, () => undefined);
-  if (first !== 'deadline' && !first.ok) return refuse(halt.reason() ?? toFailed(first.error), finish);
+  if (first !== 'deadline' && !first.ok) return refuse(halt.reason() ?? toAnswerableEnd(toFailed(first.error)), finish);
   const rewriter = ports.settings.nativeLanes ? createLaneRewriter() : null;
   const pipe = rewriter === null ? ports.openPipe() : ports.openRewritingPipe(rewriter.rewrite);
   run.committed = true;

@@ -21,6 +21,13 @@ export function buildUpstreamEnd(failure: UpstreamFailure, detail: string): RunE
   return { type: 'failed', error: { kind: 'upstream', failure }, detail };
 }
 
+/** A cut is told to a client that has seen nothing as the engine's failure (SPEC §3: other codes are for streams). */
+export function toAnswerableEnd(end: RunEnd): RunEnd {
+  const cut: GatewayError = { kind: 'upstream', failure: 'upstream_error' };
+  const isCut = end.type === 'failed' && end.error.kind === 'upstream' && end.error.failure === 'upstream_disconnected';
+  return isCut ? { type: 'failed', error: cut, detail: end.detail } : end;
+}
+
 /** What is known so far. */
 export type Run = {
   /** Replaced once, when the ledger admits less than was asked for. */

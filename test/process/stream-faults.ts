@@ -107,6 +107,11 @@ const cuts: readonly Omit<Row, 'ask'>[] = (['end', 'reset'] as const).flatMap((h
     ...estimated(2),
   },
   {
+    name: `${how} behind a comment, before any event`,
+    play: cut(how, () => ': ping\n\n'),
+    client: refused(502, 'upstream_error'),
+  },
+  {
     name: `${how} after the hold, before any event`,
     play: late(cut(how, () => ': ping\n\n')),
     client: broken('upstream_disconnected', ''),
