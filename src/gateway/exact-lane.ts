@@ -40,8 +40,6 @@ export type Lane = { readonly silence: Rule; readonly ended: Promise<LaneEnd> };
 
 /** How long an engine may take to close after its [DONE]. */
 export const DRAIN_MS = 1000;
-/** How long it may take until a client's leaving is told. */
-const TELLING_MS = 100;
 
 /** Opens the lane. The client must have taken all that was written to it. */
 export function openExactLane(input: LaneInput): Lane {
@@ -106,8 +104,6 @@ export function openExactLane(input: LaneInput): Lane {
     const stopped = input.rewriter.stopAt(input.mark);
     if (!(await client.write(input.mark))) return { type: 'written', end: { type: 'client_gone' } };
     await Promise.race([stopped, client.closed()]);
-    // A pipe breaks for either side's sake; that it was the client's may be told a moment later.
-    if (how === 'broken') await withDeadline(decided.promise, TELLING_MS, () => undefined);
     const endedMeanwhile = readEnd();
     if (endedMeanwhile !== null) return { type: 'written', end: endedMeanwhile };
     const reason = halt.reason();

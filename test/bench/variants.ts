@@ -121,6 +121,7 @@ async function startGateway(row: GatewayRow, baseUrl: string): Promise<Variant> 
       'workspace:bench': JSON.stringify({ name: 'Bench', limits: { rpm: null, tpm: null, concurrency: null } }),
       'key:bench': JSON.stringify({ workspace: 'bench', hash: `sha256:${HASH}` }),
     },
+    vars: { NATIVE_LANES: '1' },
     onLog: () => undefined,
   });
   return {
