@@ -55,7 +55,7 @@ export function parseSettings(env: object, note: Note): Settings & AdapterSettin
     leaseMs: readMs('LEASE_MS'),
     ledgerDeadlineMs: readMs('LEDGER_DEADLINE_MS'),
     keyCacheMs: Math.min(readMs('KEY_CACHE_MS'), KEY_CACHE_MS_MAX),
-    nativeLanes: readVar(env, 'NATIVE_LANES') === '1',
+    nativeLanes: readVar(env, 'NATIVE_LANES') !== '0',
     isolateBytesMax: readPositive(env, 'ISOLATE_BYTES_MAX', ISOLATE_BYTES_MAX, note),
     defaultLimits: readLimits(env, note),
     corsOrigins: (readVar(env, 'CORS_ORIGINS') ?? '*').split(',').map((origin) => origin.trim()),

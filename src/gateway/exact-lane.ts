@@ -15,8 +15,8 @@ import { type Rule } from './watch.ts';
 
 /** What the lane carries and where to. */
 export type LaneInput = {
-  /** What has not been read of the engine's body. */
-  readonly body: ReadableStream<Uint8Array>;
+  /** What has not been read of the engine's body: one to be piped, one to be read in silence. */
+  readonly branches: readonly [ReadableStream<Uint8Array>, ReadableStream<Uint8Array>];
   readonly client: ClientWriter;
   readonly rewriter: LaneRewriter;
   readonly translation: StreamTranslation;
@@ -44,7 +44,7 @@ export const DRAIN_MS = 1000;
 /** Opens the lane. The client must have taken all that was written to it. */
 export function openExactLane(input: LaneInput): Lane {
   const { client, halt, now } = input;
-  const [main, branch] = input.body.tee();
+  const [main, branch] = input.branches;
   const copy = createStreamCopy(branch, input.held);
   const stop = new AbortController();
   const decided = Promise.withResolvers<'written' | 'silent' | 'halted'>();

@@ -37,7 +37,7 @@ export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 const ENDED: TextReader = {
   read: () => Promise.resolve({ type: 'end', text: '', broken: false }),
   cancel: () => Promise.resolve(),
-  release: () => null,
+  split: () => null,
 };
 
 /** Opens a stream. */

@@ -96,10 +96,10 @@ async function relayOpened(
   if (run.progress().started) run.firstTokenAtMs ??= now();
   if (!(await client.write(firstText))) return close(client, reader, { type: 'client_gone' }, translation);
   if (firstEnd !== null) return close(client, reader, toMidstreamEnd(firstEnd), translation);
-  const body = rewriter === null ? null : reader.release();
-  if (rewriter === null || body === null) return pump(input, { translation, reader }, client, phase);
+  const branches = rewriter === null ? null : reader.split();
+  if (rewriter === null || branches === null) return pump(input, { translation, reader }, client, phase);
   const mark = `\u0001${run.reservation.receipt.id}\u0001`;
-  phase.lane = openExactLane({ ...input, ...input.settings, body, client, rewriter, translation, mark });
+  phase.lane = openExactLane({ ...input, ...input.settings, branches, client, rewriter, translation, mark });
   const ended = await phase.lane.ended;
   phase.lane = null;
   switch (ended.type) {

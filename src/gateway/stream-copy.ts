@@ -95,7 +95,7 @@ export function createStreamCopy(body: ReadableStream<Uint8Array>, held: HeldByt
       async cancel() {
         await reader.cancel().catch(() => undefined);
       },
-      release: () => null,
+      split: () => null,
     }),
     async cancel() {
       await reader.cancel().catch(() => undefined);

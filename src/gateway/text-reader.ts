@@ -12,8 +12,11 @@ export type TextReader = {
   readonly read: () => Promise<TextPiece>;
   /** Gives the body up; the upstream is closed. */
   readonly cancel: () => Promise<void>;
-  /** What has not been read of the body; null in the middle of a character. The reader is of no use afterwards. */
-  readonly release: () => ReadableStream<Uint8Array> | null;
+  /**
+   * What has not been read of the body, twice; the reader is of no use afterwards. Null where it must be read on here: in
+   * the middle of a character, and when the body is already broken.
+   */
+  readonly split: () => readonly [ReadableStream<Uint8Array>, ReadableStream<Uint8Array>] | null;
 };
 
 /** Creates a reader of a body that nobody else reads. */
@@ -21,8 +24,10 @@ export function createTextReader(body: ReadableStream<Uint8Array>): TextReader {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let endsInAscii = true;
+  let isBroken = false;
   return {
     async read() {
+      if (isBroken) return { type: 'end', text: '', broken: true };
       try {
         const { done, value } = await reader.read();
         if (done) return { type: 'end', text: decoder.decode(), broken: false };
@@ -36,10 +41,16 @@ export function createTextReader(body: ReadableStream<Uint8Array>): TextReader {
       // A body that is already broken rejects its own cancellation: there is nothing left to close.
       await reader.cancel().catch(() => undefined);
     },
-    release() {
+    split() {
       if (!endsInAscii) return null;
       reader.releaseLock();
-      return body;
+      try {
+        return body.tee();
+      } catch {
+        // workerd refuses to tee a body whose fetch was aborted, and leaves it locked.
+        isBroken = true;
+        return null;
+      }
     },
   };
 }

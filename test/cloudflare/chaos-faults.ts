@@ -61,8 +61,17 @@ export type Admissions = {
   readonly wrap: (ledger: Ledger) => Ledger;
 };
 
-/** A group of changes is saved within this, on a busy machine too. */
-const SAVED_MS = 250;
+/** Waits until a reservation is saved; false when the ledger has been reset first. */
+async function isSaved(workspace: string, id: string, isReset: () => boolean): Promise<boolean> {
+  const stub = env.LEDGER.getByName(workspace);
+  for (;;) {
+    if (isReset()) return false;
+    const query = 'SELECT COUNT(*) AS n FROM reservations WHERE id = ?';
+    const found = runInDurableObject(stub, (_, { storage }) => storage.sql.exec(query, id).one()['n']);
+    if ((await found.catch(() => 0)) === 1) return !isReset();
+    await sleep(20);
+  }
+}
 
 /** What is to become of a request. */
 export type Fate = { readonly dies: boolean; readonly late: boolean };
@@ -90,8 +99,7 @@ export function spoilLedger(
       const resetsBefore = resets.get(workspace);
       // What a reset forgets is only known again through the request itself: it must not die before it was saved.
       if (fateOf(reservation.receipt)?.dies === true) {
-        await sleep(SAVED_MS);
-        if (resets.get(workspace) === resetsBefore) dead.set(id, [0]);
+        if (await isSaved(workspace, id, () => resets.get(workspace) !== resetsBefore)) dead.set(id, [0]);
       }
       return answer;
     },

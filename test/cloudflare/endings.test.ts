@@ -1,10 +1,12 @@
 // Every route and every way of ending, by one table inside workerd: the slot is free, the tokens of the bucket are those
 // really used, and the receipt says how it ended (SPEC §5, §9).
 
+import { env } from 'cloudflare:workers';
 import { reset } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ledger } from '../../src/gateway/ports.ts';
 import { err } from '../../src/core/result.ts';
+import { createTextReader } from '../../src/gateway/text-reader.ts';
 import { addKey, chat, type EngineScript, get, prepare } from './fixtures.ts';
 import { startIsolate } from './start-isolate.ts';
 
@@ -176,4 +178,18 @@ describe.each(CASES)('§5 $path, stream $stream: $name', ({ path, stream, ...end
     const next = await startIsolate().post(token, chat({ max_tokens: 5 }));
     expect([next.status, await next.text().then(() => 'read')]).toEqual([200, 'read']);
   });
+});
+
+it('§7 the client leaves with the first event: what is aborted between two reads ends as broken, and cannot be split', async () => {
+  const controller = new AbortController();
+  const body = chat({ stream: true }, { stream: [{ raw: 'data: 1\n\n' }, { wait: 5000, raw: 'data: 2\n\n' }] });
+  const { signal } = controller;
+  const response = await env.UPSTREAM_1.fetch('http://engine/v1/chat/completions', { method: 'POST', body, signal });
+  if (response.body === null) throw new Error('no body');
+  const reader = createTextReader(response.body);
+  expect(await reader.read()).toEqual({ type: 'text', text: 'data: 1\n\n' });
+  controller.abort();
+  expect(reader.split()).toBe(null);
+  expect(await reader.read()).toEqual({ type: 'end', text: '', broken: true });
+  await reader.cancel();
 });
