@@ -39,6 +39,8 @@ export type Model = {
   readonly maxOutputTokens: number | null;
   readonly capabilities: Capabilities;
   readonly reasoning: z.infer<typeof reasoningSchema> | null;
+  /** How streams reach the client: rewritten event by event, or as the engine wrote them (SPEC §7). */
+  readonly lane: 'exact' | 'native';
   readonly runningCounts: boolean;
   /** The engine is asked to stream even where the client is not. */
   readonly upstreamStream: boolean;
@@ -73,6 +75,9 @@ export type ResolvedModel = {
   readonly revision: string | null;
   readonly backends: Backends;
 };
+
+/** A native stream is held whole until its end, for its receipt (SPEC §7). */
+const NATIVE_OUTPUT_TOKENS_MAX = 8192;
 
 /** How much of an unknown name its error repeats. */
 const NAME_LENGTH_MAX = 256;
@@ -175,6 +180,8 @@ function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): 
   if (absent !== undefined) return err(`there is no binding ${absent.binding}`);
   if (data.pricing !== undefined && data.context_length === undefined)
     return err('a priced model needs context_length');
+  if (data.lane === 'native' && (data.max_output_tokens ?? Infinity) > NATIVE_OUTPUT_TOKENS_MAX)
+    return err(`lane native needs max_output_tokens of at most ${NATIVE_OUTPUT_TOKENS_MAX}`);
   const pricing = data.pricing;
   return ok({
     id,
@@ -188,6 +195,7 @@ function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): 
     maxOutputTokens: data.max_output_tokens ?? null,
     capabilities: data.capabilities,
     reasoning: data.reasoning ?? null,
+    lane: data.lane,
     runningCounts: data.running_counts,
     upstreamStream: data.upstream_stream,
     eventBytesMax: data.event_bytes_max,

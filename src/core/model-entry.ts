@@ -60,6 +60,7 @@ export const modelSchema = z.object({
   max_output_tokens: z.int().positive().optional(),
   capabilities: capabilitiesSchema.prefault({}),
   reasoning: reasoningSchema.optional(),
+  lane: z.enum(['exact', 'native']).default('exact'),
   running_counts: z.boolean().default(true),
   upstream_stream: z.boolean().default(false),
   event_bytes_max: z

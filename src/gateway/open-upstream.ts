@@ -23,6 +23,8 @@ export type OpenedStream = {
   /** The client's bytes for the first events, and the end if it came with them. */
   readonly firstText: string;
   readonly firstEnd: RunEnd | null;
+  /** The engine's own text so far, where the stream may reach the client as it is. */
+  readonly nativeText: string | null;
 };
 
 /** A whole answer in normal form. */
@@ -100,20 +102,41 @@ async function attemptStream(
   const translator = call.endpoint.createTranslator(toAnswerContext(call, backend));
   const translation = createStreamTranslation(translator, call.context.request.resolved.model.eventBytesMax, call.held);
   const reader = createTextReader(body);
-  const first = await withDeadline(readFirst(reader, translation), Math.max(1, untilMs - now()), abort);
+  const heard = recordText(reader);
+  const first = await withDeadline(readFirst(heard.reader, translation), Math.max(1, untilMs - now()), abort);
   if (first === 'deadline') return err(timedOut('no first event'));
   if (!first.ok) {
     await reader.cancel();
     return err(first.error);
   }
   call.run.progress = translator.progress;
-  return ok({ reader, translation, firstText: first.value.text, firstEnd: first.value.end });
+  const nativeText = isNative(call, backend, heard.text()) ? heard.text() : null;
+  return ok({ reader, translation, firstText: first.value.text, firstEnd: first.value.end, nativeText });
+}
+
+function isNative({ endpoint, context }: UpstreamCall, backend: Backend, text: string): boolean {
+  const form = endpoint.nativeForm;
+  return form !== null && form.passesUnchanged(context.request, backend) && form.isNormal(text, backend);
+}
+
+/** A reader that remembers what it read. */
+function recordText(reader: TextReader): { readonly reader: Pick<TextReader, 'read'>; readonly text: () => string } {
+  let text = '';
+  const read: TextReader['read'] = async () => {
+    const piece = await reader.read();
+    text += piece.text;
+    return piece;
+  };
+  return { reader: { read }, text: () => text };
 }
 
 type First = { readonly text: string; readonly end: RunEnd | null };
 
 /** Reads until the engine has said something for the client, or failed; comments and empty chunks do not count. */
-async function readFirst(reader: TextReader, translation: StreamTranslation): Promise<Result<First, AttemptFault>> {
+async function readFirst(
+  reader: Pick<TextReader, 'read'>,
+  translation: StreamTranslation,
+): Promise<Result<First, AttemptFault>> {
   for (;;) {
     const { text, end } = await readTranslated(reader, translation);
     if (text !== '') return ok({ text, end });
@@ -151,7 +174,7 @@ async function openWholeAnswer(
   const translation = createStreamTranslation(translator, ANSWER_BYTES_MAX, call.held);
   const whole = translation.push(toStreamText(parseJsonObject(text) ?? {}));
   call.run.progress = translator.progress;
-  return ok({ reader: ENDED, translation, firstText: whole.text, firstEnd: whole.end });
+  return ok({ reader: ENDED, translation, firstText: whole.text, firstEnd: whole.end, nativeText: null });
 }
 
 function isEventStream(response: Response): boolean {

@@ -11,6 +11,7 @@ import { withDeadline } from './deadline.ts';
 import { DRAIN_MS, type Lane, openExactLane } from './exact-lane.ts';
 import { type Halt } from './halt.ts';
 import { type LaneRewriter } from './lane-rewriter.ts';
+import { type NativeLaneInput, runNativeLane } from './native-lane.ts';
 import { type OpenedStream } from './open-upstream.ts';
 import { type Settings } from './ports.ts';
 import { buildUpstreamEnd, type Run, type RunEnd } from './run.ts';
@@ -30,8 +31,10 @@ export type RelayInput = {
   /** Ends the upstream side; the first reason given is the one that counts. */
   readonly halt: Halt;
   readonly held: HeldBytes;
-  /** The last bytes of a stream whose engine never opened. */
+  /** The last bytes of a stream that has failed, if nothing is known of it. */
   readonly fail: (error: GatewayError) => string;
+  /** What the native lane needs; null where it is not taken. */
+  readonly native: Pick<NativeLaneInput, 'done' | 'outputTokensMax'> | null;
 };
 
 /** A client that takes nothing for so long after its request was ended is not waited for. */
@@ -43,6 +46,8 @@ type Phase = {
   /** Since when the pump has been waiting for the engine. */
   waitingSinceMs: number | null;
   lane: Lane | null;
+  /** Whether nobody here sees what passes. */
+  isNative: boolean;
   /** Must be called when something has become due earlier. */
   refresh: () => void;
 };
@@ -51,7 +56,7 @@ type Phase = {
 export async function relayStream(input: RelayInput): Promise<RunEnd> {
   const { halt, rewriter, now } = input;
   const client = createClientWriter(input.writable, halt, now, (text) => rewriter?.expect(text));
-  const phase: Phase = { waitingSinceMs: null, lane: null, refresh: () => undefined };
+  const phase: Phase = { waitingSinceMs: null, lane: null, isNative: false, refresh: () => undefined };
   const watch = startWatch(buildRules(input, client, phase), now);
   phase.refresh = watch.refresh;
   try {
@@ -71,7 +76,9 @@ function buildRules({ settings, now, halt }: RelayInput, client: ClientWriter, p
   };
   const keepAlive: Rule = {
     dueAtMs: () =>
-      phase.lane === null ? (client.isBusy() ? now() : client.lastWriteMs()) + settings.keepAliveMs : Infinity,
+      phase.lane === null && !phase.isNative
+        ? (client.isBusy() ? now() : client.lastWriteMs()) + settings.keepAliveMs
+        : Infinity,
     run: () => void client.write(KEEP_ALIVE),
   };
   const laneSilence: Rule = {
@@ -88,12 +95,22 @@ function buildRules({ settings, now, halt }: RelayInput, client: ClientWriter, p
 /** Relays a stream whose engine has begun to speak: in the lane while there is one, then by the pump. */
 async function relayOpened(
   input: RelayInput,
-  { translation, reader, firstText, firstEnd }: OpenedStream,
+  opened: OpenedStream,
   client: ClientWriter,
   phase: Phase,
 ): Promise<RunEnd> {
   const { run, now, rewriter } = input;
+  const { translation, reader, firstText, firstEnd, nativeText } = opened;
   if (run.progress().started) run.firstTokenAtMs ??= now();
+  if (input.native !== null && nativeText !== null && firstEnd === null) {
+    const branches = reader.split();
+    if (branches !== null) {
+      // Nobody here sees what follows: the first event is the first token.
+      run.firstTokenAtMs ??= now();
+      await client.write(nativeText);
+      return relayNative(input, { ...input.native, branches, client, translation }, phase);
+    }
+  }
   if (!(await client.write(firstText))) return close(client, reader, { type: 'client_gone' }, translation);
   if (firstEnd !== null) return close(client, reader, toMidstreamEnd(firstEnd), translation);
   const branches = rewriter === null ? null : reader.split();
@@ -113,6 +130,18 @@ async function relayOpened(
       phase.refresh();
       return pump(input, { translation, reader: ended.reader }, client, phase);
   }
+}
+
+async function relayNative(
+  { halt, held, fail }: RelayInput,
+  stream: Omit<NativeLaneInput, 'halt' | 'held' | 'fail'>,
+  phase: Phase,
+): Promise<RunEnd> {
+  phase.isNative = true;
+  const writeFailure = (end: RunEnd): string => (end.type === 'failed' ? fail(end.error) : '');
+  const { end, text } = await runNativeLane({ ...stream, halt, held, fail: writeFailure });
+  phase.isNative = false;
+  return stream.client.finish(end, text);
 }
 
 type Source = { readonly translation: StreamTranslation; readonly reader: TextReader };

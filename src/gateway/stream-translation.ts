@@ -85,7 +85,10 @@ export function createStreamTranslation(
 }
 
 /** Reads on until an event is complete or the stream is over; comments are no events. */
-export async function readTranslated(reader: TextReader, translation: StreamTranslation): Promise<Translation> {
+export async function readTranslated(
+  reader: Pick<TextReader, 'read'>,
+  translation: StreamTranslation,
+): Promise<Translation> {
   for (;;) {
     const piece = await reader.read();
     if (piece.type === 'end') return translation.close(piece.text, piece.broken);

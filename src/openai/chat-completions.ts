@@ -9,6 +9,7 @@ import { toCompletionAnswer } from './completion-answer.ts';
 import { type CompletionShape } from './completion-shape.ts';
 import { createCompletionTranslator } from './completion-stream.ts';
 import { type Endpoint } from './endpoint.ts';
+import { createNativeForm } from './native-form.ts';
 
 const shape: CompletionShape = {
   chunkObject: 'chat.completion.chunk',
@@ -27,6 +28,7 @@ export const chatCompletions: Endpoint = {
   parseRequest: parseChatRequest,
   toUpstreamBody: toChatUpstreamBody,
   createTranslator: (context) => createCompletionTranslator(context, shape),
+  nativeForm: createNativeForm(shape.chunkObject),
   toJsonAnswer: (text, context) => toCompletionAnswer(text, context, shape),
   assembleAnswer: (streamText, context) => assembleAnswer(streamText, context, shape),
 };

@@ -85,6 +85,16 @@ export type StreamTranslator = {
 /** A whole JSON answer in normal form. */
 export type JsonAnswer = { readonly body: string; readonly progress: Progress };
 
+/** What an endpoint must know of streams that reach the client as the engine wrote them (SPEC §7, native lane). */
+export type NativeForm = {
+  /** Whether policy and options of a request leave the engine's stream as it is. */
+  readonly passesUnchanged: (request: InferenceRequest, backend: Backend) => boolean;
+  /** Whether the text that begins the stream is in the normal form. */
+  readonly isNormal: (text: string, backend: Backend) => boolean;
+  /** The terminal marker, for an engine that forgot it. */
+  readonly done: string;
+};
+
 /** One inference endpoint. */
 export type Endpoint = {
   readonly path: InferencePath;
@@ -95,6 +105,8 @@ export type Endpoint = {
   /** The path and body for one backend: the client's text, edited by field. */
   readonly toUpstreamBody: (request: InferenceRequest, backend: Backend) => string;
   readonly createTranslator: (context: AnswerContext) => StreamTranslator;
+  /** Null where every stream is written anew. */
+  readonly nativeForm: NativeForm | null;
   /** Normalises an engine's JSON answer; an error object in it, or garbage, is an error. */
   readonly toJsonAnswer: (text: string, context: AnswerContext) => Result<JsonAnswer, UpstreamFault>;
   /** The JSON answer that a translated stream amounts to. */

@@ -5,6 +5,7 @@ import { toCompletionAnswer } from './completion-answer.ts';
 import { type CompletionShape } from './completion-shape.ts';
 import { createCompletionTranslator } from './completion-stream.ts';
 import { type Endpoint } from './endpoint.ts';
+import { createNativeForm } from './native-form.ts';
 import { toLastTextChunk, toTextChoice, toTextChunks } from './text-choice.ts';
 import { parseTextRequest } from './text-request.ts';
 import { toTextUpstreamBody } from './text-upstream.ts';
@@ -26,6 +27,7 @@ export const textCompletions: Endpoint = {
   parseRequest: parseTextRequest,
   toUpstreamBody: toTextUpstreamBody,
   createTranslator: (context) => createCompletionTranslator(context, shape),
+  nativeForm: createNativeForm(shape.chunkObject),
   toJsonAnswer: (text, context) => toCompletionAnswer(text, context, shape),
   assembleAnswer: (streamText, context) => assembleAnswer(streamText, context, shape),
 };

@@ -6,6 +6,7 @@ import { applyJsonEdits, editMembers } from '../core/json-edit.ts';
 import { readObject } from '../core/json-read.ts';
 import { type InferencePath, type Backend } from '../core/model-catalog.ts';
 import { type InferenceRequest } from './endpoint.ts';
+import { passesUnchanged } from './native-form.ts';
 import { ENGINE_QUIRKS, type EngineQuirks, GATEWAY_OWNED_FIELDS } from './engine-quirks.ts';
 
 /** Per field its new value as JSON text, or null to remove it. */
@@ -33,7 +34,7 @@ export function buildCommonChanges(
   }
   removeOtherSpellings(changes, body.value, quirks, (name) => known.has(name) || GATEWAY_OWNED_FIELDS.has(name));
   changes.set('model', JSON.stringify(backend.upstream_model));
-  changeStream(changes, request, quirks);
+  changeStream(changes, request, backend);
   changeLimit(changes, request, quirks, path);
   changeStop(changes, request, quirks);
   changeSampling(changes, request);
@@ -73,14 +74,17 @@ export function listOwnedFields({ body }: InferenceRequest): readonly string[] {
 }
 
 /** Usage is always asked for, and on each chunk where the engine can; what the client did not ask for is removed later. */
-function changeStream(changes: FieldChanges, request: InferenceRequest, quirks: EngineQuirks): void {
+function changeStream(changes: FieldChanges, request: InferenceRequest, backend: Backend): void {
+  const quirks = ENGINE_QUIRKS[backend.engine];
   if (!request.stream) {
     changes.set('stream_options', null);
     return;
   }
   // A client that does not stream is none of the engine's business where the gateway puts the answer together.
   if (request.body.value['stream'] !== true) changes.set('stream', 'true');
-  const running = request.resolved.model.runningCounts ? quirks.runningCounts : null;
+  // What the client would see goes up only where it is taken out again.
+  const counted = request.resolved.model.runningCounts && !passesUnchanged(request, backend);
+  const running = counted ? quirks.runningCounts : null;
   const counts = running === 'continuous_usage_stats' ? 'true' : null;
   const options: FieldChanges = new Map([
     ['include_usage', 'true'],

@@ -41,6 +41,7 @@ type GatewayRow = {
 
 const GATEWAY_ROWS: readonly GatewayRow[] = [
   { name: 'exact, usage each', goal: 'exact', lane: 'exact', engine: 'vllm', usage: 'each' },
+  { name: 'native', goal: 'native', lane: 'native', engine: 'openai', usage: 'end' },
   { name: 'exact, usage last', goal: null, lane: 'exact', engine: 'openai', usage: 'end' },
 ];
 
@@ -121,7 +122,7 @@ async function startGateway(row: GatewayRow, baseUrl: string): Promise<Variant> 
       'workspace:bench': JSON.stringify({ name: 'Bench', limits: { rpm: null, tpm: null, concurrency: null } }),
       'key:bench': JSON.stringify({ workspace: 'bench', hash: `sha256:${HASH}` }),
     },
-    vars: { NATIVE_LANES: '1' },
+    vars: {},
     onLog: () => undefined,
   });
   return {
@@ -149,6 +150,8 @@ async function startGateway(row: GatewayRow, baseUrl: string): Promise<Variant> 
 function buildCatalog({ lane, engine }: GatewayRow): unknown {
   const model = {
     lane,
+    // A model that must be renamed is no stream to leave as it is.
+    policy: lane === 'native' ? { response_model: 'engine' } : {},
     endpoints: [PATH],
     context_length: 8192,
     max_output_tokens: 4096,

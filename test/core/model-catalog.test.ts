@@ -220,6 +220,7 @@ describe('an entry’s fields', () => {
           suffix: false,
         },
         reasoning: null,
+        lane: 'exact',
         runningCounts: true,
         upstreamStream: false,
         eventBytesMax: 4 * 1024 * 1024,
@@ -278,6 +279,14 @@ describe('an entry’s fields', () => {
       priced: true,
       policy: { response_model: 'engine' },
     });
+  });
+
+  test('§7 lane native needs a ceiling of at most 8192 output tokens', () => {
+    const lane = (more: object): string | undefined =>
+      parse({ m: { backends: [BACKEND], lane: 'native', ...more } }).faulty.get('m');
+    expect(lane({ max_output_tokens: 8192 })).toBe(undefined);
+    expect(lane({ max_output_tokens: 8193 })).toMatch(/^lane native needs max_output_tokens/);
+    expect(lane({})).toMatch(/^lane native needs max_output_tokens/);
   });
 
   test('§9 cache prices that are left out are the input price', () => {

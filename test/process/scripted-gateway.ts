@@ -18,13 +18,14 @@ const NANO_USD_PER_OUTPUT = 2000;
 
 /**
  * Models of every test's catalog: two whose engines count as they run, each its own way, one that is only OpenAI-like, one
- * that is asked to stream whatever the client asks, one that is down.
+ * that is asked to stream whatever the client asks, one whose streams are left as they are, one that is down.
  */
 export const MODELS = {
   counted: 'counted',
   timed: 'timed',
   uncounted: 'uncounted',
   assembled: 'assembled',
+  native: 'native',
   down: 'down',
 } as const;
 
@@ -196,6 +197,12 @@ function buildCatalog(): unknown {
     timed: build('llamacpp'),
     uncounted: build('openai'),
     assembled: { ...build('vllm'), upstream_stream: true },
+    native: {
+      ...build('vllm'),
+      lane: 'native',
+      max_output_tokens: 1000,
+      policy: { max_n: 2, response_model: 'engine' },
+    },
     down: build('vllm', 'UPSTREAM_2'),
   };
   return { version: 1, models };
