@@ -2,10 +2,12 @@
 // the colon, a last event without its blank line (WHATWG HTML §9.2.6). Only `data` and `event` are kept. Incremental and
 // bounded: time is linear in the text, memory in the largest event. Bytes become text, and a BOM vanishes, elsewhere.
 
+import { countUtf8Bytes } from './utf8.ts';
+
 /** One event. `type` is the `event:` field, '' when absent. */
 export type SseEvent = { readonly type: string; readonly data: string };
 
-/** The events completed by a piece of text, or the reason to stop. */
+/** The events completed by a piece of text. `overflow`: the one behind them is too large, and the parser has given up. */
 export type SseBatch = { readonly events: readonly SseEvent[]; readonly overflow: boolean };
 
 /** An incremental parser of one stream. */
@@ -26,14 +28,13 @@ export type SseParser = {
 /**
  * Creates a parser.
  *
- * @param eventLengthMax Characters one event may have before the parser gives up with `overflow`.
+ * @param eventBytesMax UTF-8 bytes that the lines of one event may have together, line ends left out.
  */
-export function createSseParser(eventLengthMax: number): SseParser {
+export function createSseParser(eventBytesMax: number): SseParser {
+  const size = createEventSize(eventBytesMax);
   let partialLine: string[] = [];
-  let partialLength = 0;
   let endedInCr = false;
   let data: string[] = [];
-  let dataLength = 0;
   let type = '';
   let events: SseEvent[] = [];
 
@@ -41,26 +42,24 @@ export function createSseParser(eventLengthMax: number): SseParser {
     if (line === '') {
       if (data.length > 0) events.push({ type, data: data.length === 1 ? (data[0] ?? '') : data.join('\n') });
       data = [];
-      dataLength = 0;
       type = '';
+      size.reset();
       return;
     }
     const colon = line.indexOf(':');
     if (colon === 0) return;
     const field = colon === -1 ? line : line.slice(0, colon);
     const value = colon === -1 ? '' : line.slice(line.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1);
-    if (field === 'data') {
-      data.push(value);
-      dataLength += value.length;
-    } else if (field === 'event') type = value;
+    if (field === 'data') data.push(value);
+    else if (field === 'event') type = value;
   }
 
   function takeLine(rest: string): void {
+    size.add(rest);
     if (partialLine.length === 0) return endLine(rest);
     partialLine.push(rest);
     const line = partialLine.join('');
     partialLine = [];
-    partialLength = 0;
     endLine(line);
   }
 
@@ -79,14 +78,16 @@ export function createSseParser(eventLengthMax: number): SseParser {
       const at = nextCr === -1 ? nextLf : nextLf === -1 ? nextCr : Math.min(nextLf, nextCr);
       if (at === -1) break;
       takeLine(text.slice(from, at));
+      if (size.isTooLarge()) return;
       from = at + 1;
       if (at !== nextCr) continue;
       if (from === text.length) endedInCr = true;
       else if (text.charCodeAt(from) === 0x0a) from += 1;
     }
     if (from >= text.length) return;
-    partialLine.push(text.slice(from));
-    partialLength += text.length - from;
+    const rest = text.slice(from);
+    size.add(rest);
+    partialLine.push(rest);
   }
 
   function drain(): readonly SseEvent[] {
@@ -97,15 +98,52 @@ export function createSseParser(eventLengthMax: number): SseParser {
 
   return {
     push(text) {
-      feed(text);
-      return { events: drain(), overflow: partialLength + dataLength > eventLengthMax };
+      if (!size.isTooLarge()) feed(text);
+      return { events: drain(), overflow: size.isTooLarge() };
     },
-    isBetweenEvents: () => partialLength === 0 && data.length === 0 && type === '' && !endedInCr,
-    pending: () => partialLength + dataLength,
+    isBetweenEvents: () => size.length() === 0 && !endedInCr,
+    pending: () => size.length(),
     end() {
       if (partialLine.length > 0) takeLine('');
       endLine('');
       return drain()[0] ?? null;
     },
+  };
+}
+
+/** The size of one event while it comes. */
+type EventSize = {
+  readonly add: (text: string) => void;
+  readonly reset: () => void;
+  /** Characters added. */
+  readonly length: () => number;
+  readonly isTooLarge: () => boolean;
+};
+
+/** A character is at most three bytes in UTF-8, as JavaScript counts characters. */
+const BYTES_PER_CHARACTER_MAX = 3;
+
+function createEventSize(bytesMax: number): EventSize {
+  let length = 0;
+  /** Counted only where it can matter, each piece once. */
+  let bytes = 0;
+  let uncounted: string[] = [];
+  return {
+    add(text) {
+      length += text.length;
+      uncounted.push(text);
+      if (length * BYTES_PER_CHARACTER_MAX <= bytesMax) return;
+      bytes = uncounted.reduce((sum, piece) => sum + countUtf8Bytes(piece), bytes);
+      uncounted = [];
+    },
+    reset() {
+      // What is too large stays so.
+      if (bytes > bytesMax) return;
+      length = 0;
+      bytes = 0;
+      uncounted = [];
+    },
+    length: () => length,
+    isTooLarge: () => bytes > bytesMax,
   };
 }

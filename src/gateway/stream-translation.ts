@@ -23,14 +23,14 @@ export type StreamTranslation = {
 /**
  * Creates the translation of one stream.
  *
- * @param eventLengthMax Characters one event may have.
+ * @param eventBytesMax Bytes one event may have.
  */
 export function createStreamTranslation(
   translator: StreamTranslator,
-  eventLengthMax: number,
+  eventBytesMax: number,
   held: HeldBytes,
 ): StreamTranslation {
-  const parser = createSseParser(eventLengthMax);
+  const parser = createSseParser(eventBytesMax);
   let pending = 0;
 
   function pushEvents(events: readonly SseEvent[]): Translation {
@@ -49,20 +49,26 @@ export function createStreamTranslation(
   function push(piece: string): Translation {
     let text = '';
     let from = 0;
-    if (parser.isBetweenEvents()) {
-      for (;;) {
-        const like = translator.pushAlike(piece, from);
-        if (like === null) break;
-        text += like.text;
-        from = like.end;
-        if (from === piece.length) return { text, end: null, heard: true };
-      }
+    let heard = false;
+    while (from < piece.length) {
+      const like = parser.isBetweenEvents() ? translator.pushAlike(piece, from) : null;
+      // One event at a time: those behind it may be like it.
+      const to = like?.end ?? readEventEnd(piece, from);
+      const next = like === null ? parse(piece.slice(from, to)) : { text: like.text, end: null, heard: true };
+      text += next.text;
+      heard ||= next.heard;
+      if (next.end !== null) return { text, end: next.end, heard };
+      from = to;
     }
-    const { events, overflow } = parser.push(from === 0 ? piece : piece.slice(from));
+    return { text, end: null, heard };
+  }
+
+  function parse(piece: string): Translation {
+    const { events, overflow } = parser.push(piece);
     count(parser.pending());
-    const last = pushEvents(events);
-    const tooLarge = overflow ? buildUpstreamEnd('upstream_error', 'an event is too large') : null;
-    return { text: text + last.text, end: last.end ?? tooLarge, heard: last.heard || from > 0 };
+    const pushed = pushEvents(events);
+    if (pushed.end !== null || !overflow) return pushed;
+    return { ...pushed, end: buildUpstreamEnd('upstream_error', 'an event is too large') };
   }
 
   function count(nowPending: number): void {
@@ -82,6 +88,12 @@ export function createStreamTranslation(
   }
 
   return { translator, push, close };
+}
+
+/** Where the event that begins at `from` is over, if its lines end in LF; else the end of the piece, which is never wrong. */
+function readEventEnd(piece: string, from: number): number {
+  const at = piece.indexOf('\n\n', from);
+  return at === -1 ? piece.length : at + 2;
 }
 
 /** Reads on until an event is complete or the stream is over; comments are no events. */

@@ -3,9 +3,9 @@
 import { type JsonObject, parseJsonObject, readCount, readObject, readText } from '../core/json-read.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { toCompletionUsage } from '../core/usage.ts';
+import { countUtf8Bytes } from '../core/utf8.ts';
 import { buildCompletionHead, type CompletionShape, readTellingReason } from './completion-shape.ts';
 import { type AnswerContext, type JsonAnswer, type UpstreamFault } from './endpoint.ts';
-import { countUtf8Bytes } from './estimate-prompt.ts';
 import { createUsageMeter } from './usage-meter.ts';
 import { readAbort, readEmbeddedError } from './upstream-error.ts';
 

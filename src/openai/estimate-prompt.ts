@@ -2,6 +2,7 @@
 // token and some for the template: close for most text, and corrected by the engine's count when the request settles.
 
 import { type ChatFields } from './chat-fields.ts';
+import { countUtf8Bytes } from '../core/utf8.ts';
 
 const BYTES_PER_TOKEN = 4;
 /** Text that packs more bytes than this into its tokens on average is not text. */
@@ -70,20 +71,4 @@ export function estimateTextPrompts(prompts: readonly string[]): PromptSize {
     promptTokensMax: sizes.reduce((most, bytes) => Math.max(most, bytes + 1), 0),
     inputTokensMax: sizes.reduce((sum, bytes) => sum + bytes + 1, 0),
   };
-}
-
-/** Bytes of a string in UTF-8, without encoding it. */
-export function countUtf8Bytes(text: string): number {
-  let bytes = text.length;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code < 0x80) continue;
-    if (code < 0x800) bytes += 1;
-    else {
-      bytes += 2;
-      // A pair of surrogates is four bytes; one alone becomes U+FFFD, which is three.
-      if (code >= 0xd800 && code < 0xdc00 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) at += 1;
-    }
-  }
-  return bytes;
 }

@@ -138,8 +138,15 @@ describe('bounds', () => {
     ['a line at the bound', ['data: 78901234'], false],
     ['a line over the bound', ['data: 789012345'], true],
     ['a line that grows over it', ['data: 7', '8901', '2345'], true],
-    ['data lines that add up', ['data: 12345678\n', 'data: 1234567\n'], true],
-    ['data lines up to it', ['data: 1234567\n', 'data: 1234567\n'], false],
+    ['lines that add up', ['data: 7\n', 'data: 89\n'], true],
+    ['lines up to it', ['data: 7\n', 'data: 8\n'], false],
+    ['fields that nobody reads', ['id: 123456789\n', 'ab'], true],
+    ['bytes at the bound', ['data: €€12'], false],
+    ['bytes over the bound', ['data: €€123'], true],
+    ['bytes that grow over it', ['data: €', '€', '12', '3'], true],
+    ['a pair of surrogates is four', ['data: 😀😀'], false],
+    ['and over it', ['data: 😀😀1'], true],
+    ['a whole event over it', ['data: 789012345\n\n'], true],
     ['many events, none too large', ['data: 12345678\n\n'.repeat(100)], false],
     ['a comment without end', [`:${'x'.repeat(20)}`], true],
   ])('§7 memory is bounded: %s', (_name, reads, overflow) => {
@@ -147,6 +154,14 @@ describe('bounds', () => {
     const batches = reads.map((read) => parser.push(read));
     expect(batches.some((batch) => batch.overflow)).toBe(overflow);
     expect(batches.at(-1)?.overflow).toBe(overflow);
+  });
+
+  test.each([1, 100])('§7 what came before an event too large is delivered, nothing behind it, reads of %i', (size) => {
+    const parser = createSseParser(14);
+    const text = 'data: a\n\ndata: b\n\ndata: 789012345\n\ndata: c\n\n';
+    const batches = (text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []).map((read) => parser.push(read));
+    expect(batches.flatMap(({ events }) => events).map(({ data }) => data)).toEqual(['a', 'b']);
+    expect(batches.at(-1)?.overflow).toBe(true);
   });
 
   const kib = 'x'.repeat(1024);

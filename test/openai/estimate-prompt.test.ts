@@ -1,9 +1,7 @@
 // The estimate before any engine has counted: every input shape, and the bytes of any text (SPEC §5).
 
 import { describe, expect, test } from 'vitest';
-import { countUtf8Bytes } from '../../src/openai/estimate-prompt.ts';
 import { buildRequest } from './build-context.ts';
-import { createSeededRandom } from '../core/seeded-random.ts';
 
 const tokens = (body: Readonly<Record<string, unknown>>): number => buildRequest(body).promptTokens;
 const message = (rest: object): Readonly<Record<string, unknown>> => ({ messages: [{ role: 'user', ...rest }] });
@@ -53,27 +51,4 @@ describe('estimateChatPrompt', () => {
     const tools = [{ type: 'function', function: { name: 'f', description: text } }];
     expect(tokens({ ...message({ content: '' }), tools }) - EMPTY).toBeGreaterThanOrEqual(100);
   });
-});
-
-test('§5 bytes of 2,000 random texts, lone surrogates among them, are those TextEncoder makes', () => {
-  const random = createSeededRandom(5);
-  const parts = [
-    'a',
-    '\u007f',
-    '\u0080',
-    'é',
-    '\u07ff',
-    '\u0800',
-    '日',
-    '\uffff',
-    '🙂',
-    '\ud800',
-    '\udc00',
-    '\udbff',
-    '\0',
-  ];
-  for (let round = 0; round < 2000; round += 1) {
-    const text = Array.from({ length: random.int(0, 8) }, () => random.pick(parts)).join('');
-    expect(countUtf8Bytes(text), JSON.stringify(text)).toBe(new TextEncoder().encode(text).length);
-  }
 });

@@ -1,5 +1,6 @@
-// The native lane on real sockets: a stream that needs no change arrives as the engine wrote it, to the byte, and is
-// receipted all the same; every request or answer that needs a change takes the exact lane (SPEC §7).
+// Both lanes on real sockets (SPEC §7): no token is held back in either. Native: a stream that needs no change arrives as
+// the engine wrote it, to the byte, and is receipted all the same; what needs a change takes the exact lane. Exact: the
+// pump takes over in silence, in the middle of a character too.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -48,8 +49,8 @@ function play(texts: readonly (string | Uint8Array)[], end: (exchange: Exchange)
 const close = (exchange: Exchange): void => exchange.end();
 const hold = (): void => undefined;
 
-async function ask(wire: Wire, more: object = {}): Promise<RawAnswer> {
-  const answer = await scripted.post(wire.path, wire.ask(MODELS.native, true, more)).answer;
+async function ask(wire: Wire, more: object = {}, model: string = MODELS.native): Promise<RawAnswer> {
+  const answer = await scripted.post(wire.path, wire.ask(model, true, more)).answer;
   expect(answer.status).toBe(200);
   return answer;
 }
@@ -60,6 +61,56 @@ function readUpBody({ requestId }: RawAnswer): Record<string, unknown> {
 }
 
 describe.each(WIRES)('$path', (wire) => {
+  test.each([MODELS.native, MODELS.counted])(
+    '§7 %s: each event leaves before the next arrives: the engine goes on only when the client has it',
+    async (model) => {
+      const step = { go: Promise.withResolvers<void>() };
+      scripted.upstream.play(async (exchange) => {
+        exchange.head(200);
+        exchange.write(first(wire));
+        for (let at = 0; at < 2 * WORDS; at += 1) {
+          exchange.write(
+            wire.event({ content: `<${at}>`, ...(model === MODELS.counted ? { usage: countUsage(at) } : {}) }),
+          );
+          await step.go.promise;
+        }
+        exchange.end(finish(wire) + total(wire) + DONE);
+      });
+      const answer = await ask(wire, {}, model);
+      for (let at = 0; at < 2 * WORDS; at += 1) {
+        await answer.waitFor(new RegExp(`<${at}>`));
+        const { go } = step;
+        step.go = Promise.withResolvers();
+        go.resolve();
+      }
+      expect((await answer.whole()).endsWith(DONE)).toBe(true);
+    },
+  );
+
+  test('§7 exact: silence in the middle of a character and of an event, comments meanwhile, nothing lost or doubled', async () => {
+    const event = new TextEncoder().encode(wire.event({ content: 'a€b' }));
+    const at = event.indexOf(0xe2) + 1;
+    scripted.upstream.play(async (exchange) => {
+      exchange.head(200);
+      exchange.write(first(wire));
+      await pause(50);
+      for (let round = 0; round < 2; round += 1) {
+        exchange.write(event.slice(0, at));
+        await pause(2 * KEEPALIVE_MS);
+        exchange.write(event.slice(at));
+        await pause(20);
+      }
+      exchange.end(finish(wire) + total(wire) + DONE);
+    });
+    const answer = await ask(wire, {}, MODELS.uncounted);
+    const text = await answer.whole();
+    expect(text).toContain(': keep-alive\n\n');
+    expect(text.match(/a€b/g)).toHaveLength(2);
+    expect(text).not.toContain('\uFFFD');
+    expect(text.endsWith(DONE)).toBe(true);
+    expect((await scripted.waitForReceipt(answer.requestId)).status).toBe('incomplete');
+  });
+
   test('§7 native: every byte as the engine wrote it, foreign members included, split anywhere; a whole receipt', async () => {
     const whole = [first(wire), ...words(wire), finish(wire), total(wire), DONE].join('');
     const bytes = new TextEncoder().encode(whole);
