@@ -126,7 +126,9 @@ function runPlan(plan: Plan, check: (ledger: LedgerHarness, admissions: readonly
         const opened = ledger.state.open.get(id);
         if (opened !== undefined && opened !== before.get(id)) {
           if (opened.heldNanoUsd > 0) demand(readBalanceOf(ledger) >= 0, 'balance after a hold', readBalanceOf(ledger));
-          for (const [scope] of scopesOf(opened.reservation)) {
+          for (const [scope, { concurrency }] of scopesOf(opened.reservation)) {
+            const inFlight = ledger.state.scopes.get(scope)?.inFlight ?? 0;
+            demand(concurrency === null || inFlight <= concurrency, `in flight of '${scope}' admitted`, inFlight);
             const atMs = ledger.state.nowMs;
             const closingsFrom = ledger.closings.length;
             admissions.push({ scope, id, atMs, taken: opened.takenTokens, closingsFrom, released: false });
