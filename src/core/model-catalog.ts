@@ -26,6 +26,16 @@ export {
   type InferencePath,
 } from './model-entry.ts';
 
+/** How a model serves /v1/responses (SPEC §8). */
+export type ResponsesTerms = {
+  /** `native`: its engines have the endpoint themselves. */
+  readonly mode: 'translate' | 'native';
+  /** What Codex sends beyond the documented fields is dropped instead of refused. */
+  readonly lenient: boolean;
+  /** Streams end with [DONE], as Open Responses wants it. */
+  readonly done: boolean;
+};
+
 /** A model as the gateway uses it. */
 export type Model = {
   readonly id: string;
@@ -39,6 +49,7 @@ export type Model = {
   readonly maxOutputTokens: number | null;
   readonly capabilities: Capabilities;
   readonly reasoning: z.infer<typeof reasoningSchema> | null;
+  readonly responses: ResponsesTerms;
   readonly runningCounts: boolean;
   /** The engine is asked to stream even where the client is not. */
   readonly upstreamStream: boolean;
@@ -188,6 +199,7 @@ function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): 
     maxOutputTokens: data.max_output_tokens ?? null,
     capabilities: data.capabilities,
     reasoning: data.reasoning ?? null,
+    responses: { mode: data.responses, lenient: data.responses_lenient, done: data.responses_done },
     runningCounts: data.running_counts,
     upstreamStream: data.upstream_stream,
     eventBytesMax: data.event_bytes_max,

@@ -60,6 +60,9 @@ export const modelSchema = z.object({
   max_output_tokens: z.int().positive().optional(),
   capabilities: capabilitiesSchema.prefault({}),
   reasoning: reasoningSchema.optional(),
+  responses: z.enum(['translate', 'native']).default('translate'),
+  responses_lenient: z.boolean().default(false),
+  responses_done: z.boolean().default(false),
   running_counts: z.boolean().default(true),
   upstream_stream: z.boolean().default(false),
   event_bytes_max: z

@@ -96,7 +96,13 @@ export function buildRequest(
 
 export function buildContext(options: ContextOptions = {}): AnswerContext {
   const request = buildRequest({ stream: true, ...options.body }, options);
-  return { request, backend: request.resolved.backends[0], requestId: 'req_0123456789', createdSeconds: 1_796_000_000 };
+  return {
+    request,
+    backend: request.resolved.backends[0],
+    requestId: 'req_0123456789',
+    createdSeconds: 1_796_000_000,
+    now: () => 1_796_000_000_500,
+  };
 }
 
 /** A capture of a true llama-server. */
