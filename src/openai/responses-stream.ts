@@ -43,10 +43,12 @@ export function createChatToResponses(context: AnswerContext): StreamTranslator 
       const read = reader.push(event);
       if (read.type === 'nothing') return { type: 'output', text: '' };
       if (read.type !== 'chunk') return read;
-      if (read.choices.length === 0) return { type: 'output', text: '' };
+      // One answer was asked for; what an engine makes beyond it is not shown.
+      const choices = read.choices.filter(({ index }) => index === 0);
+      if (choices.length === 0) return { type: 'output', text: '' };
       const { model } = buildCompletionHead(context, shape, shape.chunkObject, read.source);
       const begun = machine.begin(model);
-      const said = read.choices.map((choice) => sayMessage(machine, readObject(choice['delta'])));
+      const said = choices.map((choice) => sayMessage(machine, readObject(choice['delta'])));
       return { type: 'output', text: begun + said.join('') };
     },
     isComplete: reader.isComplete,
@@ -68,7 +70,8 @@ export function toResponsesAnswer(text: string, context: AnswerContext): Result<
   const { choices, metered, source, progress } = read.value;
   const machine = createResponseMachine(context);
   machine.begin(buildCompletionHead(context, shape, shape.answerObject, source).model);
-  for (const choice of choices.slice(0, 1)) sayMessage(machine, readObject(choice['message']));
+  const first = choices.find(({ index }) => index === 0) ?? choices[0];
+  if (first !== undefined) sayMessage(machine, readObject(first['message']));
   machine.complete(progress.finishReason, metered);
   return ok({ body: JSON.stringify(machine.toObject()), progress: { ...progress, completionId: machine.id } });
 }

@@ -1,160 +1,12 @@
-// What leaves /v1/responses, as OpenAI publishes it and strictly: a member that is not listed is a defect. Beyond OpenAI's
-// there are only Open Responses' own members and SPEC's `estimated`; narrower than both where §8 is: ids and numbers of the
-// gateway's own, one terminal event, texts that add up.
+// Reads a client's stream of /v1/responses as strictly as OpenAI publishes it (SPEC §8): framing, numbers, ids, the life of
+// each item, one terminal event, texts that add up. What single events hold is in the schema.
 
-import * as z from 'zod';
-
-const countSchema = z.int().nonnegative();
-const statusSchema = z.enum(['in_progress', 'completed', 'incomplete']);
-const noneSchema = z.array(z.never());
-
-const outputTextSchema = z.strictObject({
-  type: z.literal('output_text'),
-  text: z.string(),
-  annotations: noneSchema,
-  logprobs: noneSchema,
-});
-const refusalSchema = z.strictObject({ type: z.literal('refusal'), refusal: z.string() });
-const reasoningTextSchema = z.strictObject({ type: z.literal('reasoning_text'), text: z.string() });
-const partSchema = z.discriminatedUnion('type', [outputTextSchema, refusalSchema, reasoningTextSchema]);
-
-const itemSchema = z.discriminatedUnion('type', [
-  z.strictObject({
-    id: z.string().regex(/^msg_\w+$/),
-    type: z.literal('message'),
-    status: statusSchema,
-    role: z.literal('assistant'),
-    content: z.array(z.discriminatedUnion('type', [outputTextSchema, refusalSchema])),
-  }),
-  z.strictObject({
-    id: z.string().regex(/^rs_\w+$/),
-    type: z.literal('reasoning'),
-    status: statusSchema,
-    summary: noneSchema,
-    content: z.array(reasoningTextSchema),
-  }),
-  z.strictObject({
-    id: z.string().regex(/^fc_\w+$/),
-    type: z.literal('function_call'),
-    status: statusSchema,
-    call_id: z.string().min(1),
-    name: z.string(),
-    arguments: z.string(),
-  }),
-]);
-
-const usageSchema = z
-  .strictObject({
-    input_tokens: countSchema,
-    input_tokens_details: z.strictObject({ cached_tokens: countSchema, cache_write_tokens: countSchema.optional() }),
-    output_tokens: countSchema,
-    output_tokens_details: z.strictObject({ reasoning_tokens: countSchema }),
-    total_tokens: countSchema,
-    estimated: z.literal(true).optional(),
-  })
-  .refine((usage) => usage.total_tokens === usage.input_tokens + usage.output_tokens, 'total is the sum')
-  .refine((usage) => usage.output_tokens_details.reasoning_tokens <= usage.output_tokens, 'reasoning')
-  .refine(({ input_tokens, input_tokens_details: details }) => {
-    return details.cached_tokens + (details.cache_write_tokens ?? 0) <= input_tokens;
-  }, 'cached and written tokens are part of the input');
-
-const formatSchema = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('text') }),
-  z.strictObject({ type: z.literal('json_object') }),
-  z.strictObject({
-    type: z.literal('json_schema'),
-    name: z.string(),
-    description: z.string().nullish(),
-    schema: z.looseObject({}),
-    strict: z.boolean().nullish(),
-  }),
-]);
-
-/** The response object, streamed or not. */
-export const responseSchema = z.strictObject({
-  id: z.string().regex(/^resp_\w+$/),
-  object: z.literal('response'),
-  created_at: z.int().positive(),
-  completed_at: z.int().positive().nullable(),
-  status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']),
-  error: z.strictObject({ code: z.literal('server_error'), message: z.string().min(1) }).nullable(),
-  incomplete_details: z.strictObject({ reason: z.enum(['max_output_tokens', 'content_filter']) }).nullable(),
-  instructions: z.string().nullable(),
-  model: z.string().min(1),
-  output: z.array(itemSchema),
-  background: z.literal(false),
-  frequency_penalty: z.number(),
-  max_output_tokens: z.int().positive().nullable(),
-  max_tool_calls: z.null(),
-  metadata: z.record(z.string(), z.string()),
-  parallel_tool_calls: z.boolean(),
-  presence_penalty: z.number(),
-  previous_response_id: z.null(),
-  prompt_cache_key: z.string().nullable(),
-  reasoning: z.strictObject({ effort: z.enum(['none', 'low', 'medium', 'high']).nullable(), summary: z.null() }),
-  safety_identifier: z.string().nullable(),
-  service_tier: z.literal('default'),
-  store: z.literal(false),
-  temperature: z.number(),
-  text: z.strictObject({ format: formatSchema }),
-  tool_choice: z.union([
-    z.enum(['none', 'auto', 'required']),
-    z.strictObject({ type: z.literal('function'), name: z.string() }),
-  ]),
-  tools: z.array(
-    z.strictObject({
-      type: z.literal('function'),
-      name: z.string(),
-      description: z.string().nullable(),
-      parameters: z.looseObject({}),
-      strict: z.boolean(),
-    }),
-  ),
-  top_logprobs: z.literal(0),
-  top_p: z.number(),
-  truncation: z.literal('disabled'),
-  usage: usageSchema.nullable(),
-  user: z.string().nullable(),
-});
-export type PublishedResponse = z.infer<typeof responseSchema>;
-type Item = z.infer<typeof itemSchema>;
-
-const numbered = { sequence_number: countSchema };
-const inItem = { ...numbered, item_id: z.string(), output_index: countSchema };
-const inPart = { ...inItem, content_index: countSchema };
-const text = z.string();
-const logprobs = noneSchema;
-
-const eventSchema = z.discriminatedUnion('type', [
-  ...(['created', 'in_progress', 'completed', 'incomplete', 'failed'] as const).map((name) =>
-    z.strictObject({ ...numbered, type: z.literal(`response.${name}`), response: responseSchema }),
-  ),
-  ...(['added', 'done'] as const).map((name) =>
-    z.strictObject({
-      ...numbered,
-      type: z.literal(`response.output_item.${name}`),
-      output_index: countSchema,
-      item: itemSchema,
-    }),
-  ),
-  ...(['added', 'done'] as const).map((name) =>
-    z.strictObject({ ...inPart, type: z.literal(`response.content_part.${name}`), part: partSchema }),
-  ),
-  z.strictObject({ ...inPart, type: z.literal('response.output_text.delta'), delta: text.min(1), logprobs }),
-  z.strictObject({ ...inPart, type: z.literal('response.output_text.done'), text, logprobs }),
-  z.strictObject({ ...inPart, type: z.literal('response.refusal.delta'), delta: text.min(1) }),
-  z.strictObject({ ...inPart, type: z.literal('response.refusal.done'), refusal: text }),
-  z.strictObject({ ...inPart, type: z.literal('response.reasoning_text.delta'), delta: text.min(1) }),
-  z.strictObject({ ...inPart, type: z.literal('response.reasoning_text.done'), text }),
-  z.strictObject({ ...inItem, type: z.literal('response.function_call_arguments.delta'), delta: text.min(1) }),
-  z.strictObject({
-    ...inItem,
-    type: z.literal('response.function_call_arguments.done'),
-    name: text,
-    arguments: text,
-  }),
-]);
-export type PublishedEvent = z.infer<typeof eventSchema>;
+import {
+  eventSchema,
+  type PublishedEvent,
+  type PublishedItem,
+  type PublishedResponse,
+} from './published-response-schema.ts';
 
 const TERMINAL = /^response\.(completed|incomplete|failed)$/;
 
@@ -221,7 +73,7 @@ export function checkEnd(response: PublishedResponse): void {
     throw new Error('an item not completed');
 }
 
-type Life = { readonly item: Item; said: string; parts: number; isPartOpen: boolean; isDone: boolean };
+type Life = { readonly item: PublishedItem; said: string; parts: number; isPartOpen: boolean; isDone: boolean };
 
 /** Each item is added, says what it says, and is done; a failed response may leave the last ones open. */
 function checkItems(events: readonly PublishedEvent[], response: PublishedResponse): void {
@@ -272,7 +124,7 @@ function followText(life: Life, event: PublishedEvent): void {
   }
 }
 
-function finish(life: Life, item: Item): void {
+function finish(life: Life, item: PublishedItem): void {
   if (item.id !== life.item.id || item.status === 'in_progress' || life.isPartOpen)
     throw new Error('done, but not over');
   life.isDone = true;
