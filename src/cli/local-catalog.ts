@@ -72,7 +72,7 @@ function buildDemoEntry(aliases: readonly string[]): CatalogEntry {
     owned_by: 'turnpike-demo (no GPU, a seeded text generator)',
     created: CREATED_UNKNOWN,
     aliases,
-    endpoints: ['/v1/chat/completions', '/v1/completions'],
+    endpoints: ['/v1/chat/completions', '/v1/completions', '/v1/responses'],
     context_length: 8192,
     max_output_tokens: 2048,
     capabilities: {

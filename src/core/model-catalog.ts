@@ -5,17 +5,11 @@ import * as z from 'zod';
 import { type Caller } from './api-key.ts';
 import { type GatewayError } from './errors.ts';
 import { readObject } from './json-read.ts';
-import {
-  type Backends,
-  type Capabilities,
-  type InferencePath,
-  modelSchema,
-  type reasoningSchema,
-} from './model-entry.ts';
-import { FREE_RATES, type Rates } from './money.ts';
-import { type Policy, resolvePolicy } from './policy.ts';
+import { firstIssue, type Model, parseModel } from './model.ts';
+import { type Backends } from './model-entry.ts';
 import { err, ok, type Result } from './result.ts';
 
+export { type Model, type ResponsesTerms } from './model.ts';
 export {
   type Backend,
   type Backends,
@@ -25,34 +19,6 @@ export {
   INFERENCE_ENDPOINTS,
   type InferencePath,
 } from './model-entry.ts';
-
-/** A model as the gateway uses it. */
-export type Model = {
-  readonly id: string;
-  readonly ownedBy: string;
-  readonly created: number;
-  readonly visibility: 'public' | readonly string[];
-  readonly aliases: readonly string[];
-  readonly policy: Policy;
-  readonly endpoints: readonly InferencePath[];
-  readonly contextLength: number | null;
-  readonly maxOutputTokens: number | null;
-  readonly capabilities: Capabilities;
-  readonly reasoning: z.infer<typeof reasoningSchema> | null;
-  /** How streams reach the client: rewritten event by event, or as the engine wrote them (SPEC §7). */
-  readonly lane: 'exact' | 'native';
-  readonly runningCounts: boolean;
-  /** The engine is asked to stream even where the client is not. */
-  readonly upstreamStream: boolean;
-  /** The largest event taken from its engines. */
-  readonly eventBytesMax: number;
-  /** Whether requests of one conversation go to one backend. */
-  readonly affinity: 'none' | 'prefix';
-  readonly rates: Rates;
-  readonly priced: boolean;
-  readonly backends: Backends;
-  readonly revisions: Readonly<Record<string, Backends>>;
-};
 
 /** What of a model decides who may call it. */
 type Owner = Pick<Model, 'id' | 'visibility'>;
@@ -75,9 +41,6 @@ export type ResolvedModel = {
   readonly revision: string | null;
   readonly backends: Backends;
 };
-
-/** A native stream is held whole until its end, for its receipt (SPEC §7). */
-const NATIVE_OUTPUT_TOKENS_MAX = 8192;
 
 /** How much of an unknown name its error repeats. */
 const NAME_LENGTH_MAX = 256;
@@ -171,50 +134,6 @@ function readAliases(entry: unknown): readonly string[] {
   return Array.isArray(aliases) ? aliases.filter((alias) => typeof alias === 'string') : [];
 }
 
-function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): Result<Model, string> {
-  const parsed = modelSchema.safeParse(entry);
-  if (!parsed.success) return err(firstIssue(parsed.error));
-  const data = parsed.data;
-  const revisions = Object.fromEntries(Object.entries(data.revisions).map(([name, value]) => [name, value.backends]));
-  const absent = [...data.backends, ...Object.values(revisions).flat()].find(({ binding }) => !bindings.has(binding));
-  if (absent !== undefined) return err(`there is no binding ${absent.binding}`);
-  if (data.pricing !== undefined && data.context_length === undefined)
-    return err('a priced model needs context_length');
-  if (data.lane === 'native' && (data.max_output_tokens ?? Infinity) > NATIVE_OUTPUT_TOKENS_MAX)
-    return err(`lane native needs max_output_tokens of at most ${NATIVE_OUTPUT_TOKENS_MAX}`);
-  const pricing = data.pricing;
-  return ok({
-    id,
-    ownedBy: data.owned_by,
-    created: data.created,
-    visibility: data.visibility,
-    aliases: data.aliases,
-    policy: resolvePolicy(data.preset, data.policy),
-    endpoints: data.endpoints,
-    contextLength: data.context_length ?? null,
-    maxOutputTokens: data.max_output_tokens ?? null,
-    capabilities: data.capabilities,
-    reasoning: data.reasoning ?? null,
-    lane: data.lane,
-    runningCounts: data.running_counts,
-    upstreamStream: data.upstream_stream,
-    eventBytesMax: data.event_bytes_max,
-    affinity: data.affinity,
-    rates:
-      pricing === undefined
-        ? FREE_RATES
-        : {
-            input: pricing.input,
-            cached_input: pricing.cached_input ?? pricing.input,
-            cache_write: pricing.cache_write ?? pricing.input,
-            output: pricing.output,
-          },
-    priced: pricing !== undefined,
-    backends: data.backends,
-    revisions,
-  });
-}
-
 /** Names → models. A name that two models claim makes both faulty: to guess would bill the wrong one. */
 function indexModels(models: readonly Model[], faults: Faults): ModelCatalog {
   const owners = new Map<string, Model[]>();
@@ -248,9 +167,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function firstIssue(error: z.ZodError): string {
-  const issue = error.issues[0];
-  return issue === undefined ? 'invalid' : `${issue.path.join('.') || '(document)'}: ${issue.message}`;
 }

@@ -61,6 +61,9 @@ export const modelSchema = z.object({
   capabilities: capabilitiesSchema.prefault({}),
   reasoning: reasoningSchema.optional(),
   lane: z.enum(['exact', 'native']).default('exact'),
+  responses: z.enum(['translate', 'native']).default('translate'),
+  responses_lenient: z.boolean().default(false),
+  responses_done: z.boolean().default(false),
   running_counts: z.boolean().default(true),
   upstream_stream: z.boolean().default(false),
   event_bytes_max: z

@@ -88,7 +88,7 @@ async function forwardStream(
 ): Promise<Result<Body, GatewayError>> {
   const { ports, endpoint, run, halt, held } = forwarding;
   const { body, ...request } = forwarding.context.request;
-  // Behind the opening nothing refers to the body any more: a long stream does not hold it.
+  // Behind the opening nothing refers to the body any more: a long stream does not hold it, but for what it repeats.
   const context = { ...forwarding.context, request };
   const opening = openStream({
     ...forwarding,
@@ -96,7 +96,7 @@ async function forwardStream(
     deadlineMs: ports.settings.firstEventDeadlineMs,
   });
   const bodyBytes = body.bytes;
-  void opening.then(() => held.drop(bodyBytes));
+  void opening.then(() => (request.echo === null ? held.drop(bodyBytes) : undefined));
   const first = await withDeadline(opening, ports.settings.firstEventHoldMs, () => undefined);
   if (first !== 'deadline' && !first.ok) return refuse(halt.reason() ?? toAnswerableEnd(toFailed(first.error)), finish);
   const isNative = first !== 'deadline' && first.value.nativeText !== null && ports.settings.nativeLanes;

@@ -140,7 +140,7 @@ async function admitAndForward(
     }
     const { rates, request: limited } = admitted.value;
     const createdSeconds = Math.floor(inbound.receivedAtMs / 1000);
-    const context = { request: limited, requestId: inbound.requestId, createdSeconds };
+    const context = { request: limited, requestId: inbound.requestId, createdSeconds, now: ports.now };
     const answer = await forward(
       { ports, endpoint, context, run, halt, held: inbound.held, health: isolate.health },
       ended.resolve,

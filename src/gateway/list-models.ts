@@ -5,6 +5,7 @@ import { type GatewayError } from '../core/errors.ts';
 import { listCallableModels, type Model, resolveModel } from '../core/model-catalog.ts';
 import { ok, type Result } from '../core/result.ts';
 import { readMaxN } from '../openai/common-rules.ts';
+import { hasThinkingToggle } from '../openai/responses-rules.ts';
 import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
 import { type Ports } from './ports.ts';
 
@@ -46,8 +47,7 @@ function toModelObject(model: Model): Record<string, unknown> {
     response_formats: Object.fromEntries(
       endpoints.filter((path) => path !== '/v1/completions').map((path) => [path, capabilities.response_formats]),
     ),
-    thinking_toggle:
-      model.reasoning !== null && model.reasoning.control !== 'none' && model.reasoning.levels.includes('none'),
+    thinking_toggle: hasThinkingToggle(model),
     reasoning_levels: model.reasoning === null || model.reasoning.control === 'none' ? [] : model.reasoning.levels,
     images: capabilities.images,
     max_n: readMaxN(model),

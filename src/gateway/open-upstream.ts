@@ -7,7 +7,6 @@ import { type Backend } from '../core/model-entry.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { type AnswerContext, type UpstreamFault } from '../openai/endpoint.ts';
 import { readConversationPrefix } from '../openai/conversation-prefix.ts';
-import { toStreamText } from '../openai/answer-as-stream.ts';
 import { withDeadline } from './deadline.ts';
 import { readBodyText } from './read-body-text.ts';
 import { type RunEnd } from './run.ts';
@@ -172,7 +171,7 @@ async function openWholeAnswer(
   if (!answer.ok) return err(toAttemptFault(answer.error));
   const translator = call.endpoint.createTranslator(context);
   const translation = createStreamTranslation(translator, ANSWER_BYTES_MAX, call.held);
-  const whole = translation.push(toStreamText(parseJsonObject(text) ?? {}));
+  const whole = translation.push(call.endpoint.toStreamText(parseJsonObject(text) ?? {}));
   call.run.progress = translator.progress;
   return ok({ reader: ENDED, translation, firstText: whole.text, firstEnd: whole.end, nativeText: null });
 }

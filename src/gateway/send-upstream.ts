@@ -47,7 +47,7 @@ async function sendOnce(
   const body = call.endpoint.toUpstreamBody(inference, backend);
   try {
     return await call.ports.backends.send(backend.binding, {
-      path: call.endpoint.path,
+      path: call.endpoint.toUpstreamPath(inference.resolved.model),
       body,
       headers: {
         'content-type': 'application/json',

@@ -5,7 +5,13 @@ import { type GatewayError } from '../core/errors.ts';
 import { isObject } from '../core/json-read.ts';
 import { type Model } from '../core/model-catalog.ts';
 import { type ChatFields } from './chat-fields.ts';
-import { invalidType, missingParameter, parameterError, unsupportedParameter } from './parameter-error.ts';
+import {
+  invalidType,
+  missingParameter,
+  parameterError,
+  unsupportedParameter,
+  unsupportedValue,
+} from './parameter-error.ts';
 
 /** The first capability that is needed and absent, or a choice that contradicts itself; null when all is well. */
 export function checkChatCapabilities(fields: ChatFields, model: Model): GatewayError | null {
@@ -86,16 +92,11 @@ function checkParts(fields: ChatFields, model: Model): GatewayError | null {
 }
 
 /** An image is `{url}` or a URL. Only `data:` URLs pass: no engine fetches an address for a caller. */
-function findImageFault(image: unknown, path: string): GatewayError | null {
+export function findImageFault(image: unknown, path: string): GatewayError | null {
   const param = isObject(image) ? `${path}.url` : path;
   const url = isObject(image) ? image['url'] : image;
   if (url === undefined || url === null) return missingParameter(param);
   if (typeof url !== 'string') return invalidType(param, 'a string', url);
   if (/^data:/i.test(url)) return null;
   return parameterError('unsupported_value', param, `Unsupported value: '${param}' must be a data: URL.`);
-}
-
-function unsupportedValue(param: string, value: string): GatewayError {
-  const message = `Unsupported value: '${param}' does not support '${value.slice(0, 64)}' with this model.`;
-  return parameterError('unsupported_value', param, message);
 }

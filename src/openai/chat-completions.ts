@@ -1,5 +1,6 @@
 // POST /v1/chat/completions: the endpoint's abilities, joined (SPEC §4, §7).
 
+import { toStreamText } from './answer-as-stream.ts';
 import { toChatChoice } from './chat-choice.ts';
 import { toChatChunks, toLastChatChunk } from './chat-delta.ts';
 import { parseChatRequest } from './chat-request.ts';
@@ -26,9 +27,11 @@ export const chatCompletions: Endpoint = {
   path: '/v1/chat/completions',
   promptParam: shape.promptParam,
   parseRequest: parseChatRequest,
+  toUpstreamPath: () => '/v1/chat/completions',
   toUpstreamBody: toChatUpstreamBody,
   createTranslator: (context) => createCompletionTranslator(context, shape),
   nativeForm: createNativeForm(shape.chunkObject),
   toJsonAnswer: (text, context) => toCompletionAnswer(text, context, shape),
+  toStreamText,
   assembleAnswer: (streamText, context) => assembleAnswer(streamText, context, shape),
 };

@@ -18,11 +18,19 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
   const { model } = resolved;
   const parsed = parseFields(body, model);
   if (!parsed.ok) return parsed;
-  const fields = parsed.value;
+  const fault = findUnknownField(body, CHAT_FIELDS, model) ?? findMessageFault(parsed.value, model);
+  return fault === null ? buildChatRequest(body, parsed.value, resolved) : err(fault);
+}
+
+/** Checks fields that have their types against the model, and reads out what the pipeline needs. */
+export function buildChatRequest(
+  body: JsonBody,
+  fields: ChatFields,
+  resolved: ResolvedModel,
+): Result<InferenceRequest, GatewayError> {
+  const { model } = resolved;
   const size = estimateChatPrompt(fields, listUnread(fields, body));
   const fault =
-    findUnknownField(body, CHAT_FIELDS, model) ??
-    findMessageFault(fields, model) ??
     findChoiceFault(fields, model) ??
     checkChatCapabilities(fields, model) ??
     findLimitFault(fields, model, 'messages') ??
@@ -42,6 +50,7 @@ export function parseChatRequest(body: JsonBody, resolved: ResolvedModel): Resul
     outputLimit: fields.max_completion_tokens ?? fields.max_tokens ?? model.maxOutputTokens,
     effort: readEffort(body.value, model),
     endUser: fields.user ?? null,
+    echo: null,
   });
 }
 

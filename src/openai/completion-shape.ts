@@ -27,7 +27,7 @@ export type CompletionShape = {
   readonly answerObject: 'chat.completion' | 'text_completion';
   readonly idPrefix: 'chatcmpl' | 'cmpl';
   /** The request field that a prompt too long is blamed on. */
-  readonly promptParam: 'messages' | 'prompt';
+  readonly promptParam: 'messages' | 'prompt' | 'input';
   /** An engine's streamed choice as the chunks it becomes: none, one, or two. Updates `state`. */
   readonly toChunks: (
     choice: JsonObject,

@@ -3,7 +3,8 @@
 
 import { type GatewayError } from '../core/errors.ts';
 import { type JsonBody } from '../core/json-body.ts';
-import { type Backend, type InferencePath, type ResolvedModel } from '../core/model-catalog.ts';
+import { type JsonObject } from '../core/json-read.ts';
+import { type Backend, type InferencePath, type Model, type ResolvedModel } from '../core/model-catalog.ts';
 import { type Result } from '../core/result.ts';
 import { type SseEvent } from '../core/sse.ts';
 import { type Usage, type UsageSource } from '../core/usage.ts';
@@ -32,6 +33,16 @@ export type InferenceRequest = {
   readonly outputLimit: number | null;
   readonly effort: Effort | null;
   readonly endUser: string | null;
+  /** What the answer says again of the request; null where it says nothing. */
+  readonly echo: RequestEcho | null;
+};
+
+/** What a response repeats of its request. */
+export type RequestEcho = {
+  /** Members of the response object. */
+  readonly members: JsonObject;
+  /** Ids of the tool calls in the input: a call in the answer must have another. */
+  readonly callIds: ReadonlySet<string>;
 };
 
 /** What is fixed about the answer before it begins. */
@@ -41,6 +52,8 @@ export type AnswerContext = {
   readonly backend: Backend;
   readonly requestId: string;
   readonly createdSeconds: number;
+  /** The time in milliseconds. */
+  readonly now: () => number;
 };
 
 /** What has been seen of an answer so far; the receipt is made from it. */
@@ -102,13 +115,17 @@ export type Endpoint = {
   readonly promptParam: string;
   /** Checks the fields of a body whose model is known (order of SPEC §3). */
   readonly parseRequest: (body: JsonBody, resolved: ResolvedModel) => Result<InferenceRequest, GatewayError>;
-  /** The path and body for one backend: the client's text, edited by field. */
+  /** The path that a model's engines serve it under. */
+  readonly toUpstreamPath: (model: Model) => InferencePath;
+  /** The body for one backend: the client's text, edited by field. */
   readonly toUpstreamBody: (request: InferenceRequest, backend: Backend) => string;
   readonly createTranslator: (context: AnswerContext) => StreamTranslator;
   /** Null where every stream is written anew. */
   readonly nativeForm: NativeForm | null;
   /** Normalises an engine's JSON answer; an error object in it, or garbage, is an error. */
   readonly toJsonAnswer: (text: string, context: AnswerContext) => Result<JsonAnswer, UpstreamFault>;
+  /** An engine's whole answer as the stream it stands for: some engines answer a streamed request that way. */
+  readonly toStreamText: (answer: JsonObject) => string;
   /** The JSON answer that a translated stream amounts to. */
   readonly assembleAnswer: (streamText: string, context: AnswerContext) => string;
 };

@@ -29,6 +29,8 @@ export function passesUnchanged(request: InferenceRequest, backend: Backend): bo
     model.lane === 'native' &&
     request.body.value['stream'] === true &&
     request.choices === 1 &&
+    // A response is no chat stream.
+    request.echo === null &&
     request.effort !== 'none' &&
     (policy.usage_in_stream === 'always' || request.usageRequested) &&
     (policy.response_model === 'engine' || requestedModel === backend.upstream_model) &&

@@ -6,13 +6,26 @@ import { type GatewayError, type ParameterCode } from '../core/errors.ts';
 type Issue = z.core.$ZodIssue;
 
 /** Fields whose bounds are those of an integer, not of a decimal. */
-const INTEGER_FIELDS = new Set(['max_tokens', 'max_completion_tokens', 'n', 'top_logprobs', 'logprobs', 'seed']);
+const INTEGER_FIELDS = new Set([
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'n',
+  'top_logprobs',
+  'logprobs',
+  'seed',
+]);
 
-/** The error for the first thing wrong with `input`. */
-export function toParameterError(error: z.ZodError, input: unknown): GatewayError {
+/**
+ * The error for the first thing wrong with `input`.
+ *
+ * @param at Where in `input` the value stands that was parsed; absent when it is all of it.
+ */
+export function toParameterError(error: z.ZodError, input: unknown, at: readonly PropertyKey[] = []): GatewayError {
   const first = error.issues[0];
   if (first === undefined) return parameterError('invalid_value', '', 'The request is invalid.');
-  return toError(unwrapUnion(first), input);
+  const issue = unwrapUnion(first);
+  return toError({ ...issue, path: [...at, ...issue.path] }, input);
 }
 
 /** Builds an `invalid_parameter` error. */
@@ -29,6 +42,13 @@ export function missingParameter(param: string): GatewayError {
 export function unsupportedParameter(param: string): GatewayError {
   const message = `Unsupported parameter: '${param}' is not supported with this model.`;
   return parameterError('unsupported_parameter', param, message);
+}
+
+/** A value that the model or the endpoint does not serve, although it serves others. */
+export function unsupportedValue(param: string, value: unknown): GatewayError {
+  const text = (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 64);
+  const message = `Unsupported value: '${param}' does not support '${text}' with this model.`;
+  return parameterError('unsupported_value', param, message);
 }
 
 /** How much of a name that the client chose a path repeats. */

@@ -41,6 +41,7 @@ export function toEngineReasoning(
   return { form: 'kwarg', name: reasoning.kwarg, on: effort !== 'none' };
 }
 
-function isEffort(value: unknown): value is Effort {
+/** Whether a value is a level. */
+export function isEffort(value: unknown): value is Effort {
   return typeof value === 'string' && EFFORTS.includes(value);
 }

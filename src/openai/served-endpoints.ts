@@ -2,7 +2,8 @@
 
 import { chatCompletions } from './chat-completions.ts';
 import { type Endpoint } from './endpoint.ts';
+import { responses } from './responses.ts';
 import { textCompletions } from './text-completions.ts';
 
 /** Every endpoint the gateway serves. */
-export const SERVED_ENDPOINTS: readonly Endpoint[] = [chatCompletions, textCompletions];
+export const SERVED_ENDPOINTS: readonly Endpoint[] = [chatCompletions, textCompletions, responses];

@@ -1,5 +1,6 @@
 // POST /v1/completions: the endpoint's abilities, joined (SPEC §4, §7).
 
+import { toStreamText } from './answer-as-stream.ts';
 import { assembleAnswer } from './assemble-answer.ts';
 import { toCompletionAnswer } from './completion-answer.ts';
 import { type CompletionShape } from './completion-shape.ts';
@@ -25,9 +26,11 @@ export const textCompletions: Endpoint = {
   path: '/v1/completions',
   promptParam: shape.promptParam,
   parseRequest: parseTextRequest,
+  toUpstreamPath: () => '/v1/completions',
   toUpstreamBody: toTextUpstreamBody,
   createTranslator: (context) => createCompletionTranslator(context, shape),
   nativeForm: createNativeForm(shape.chunkObject),
   toJsonAnswer: (text, context) => toCompletionAnswer(text, context, shape),
+  toStreamText,
   assembleAnswer: (streamText, context) => assembleAnswer(streamText, context, shape),
 };

@@ -60,6 +60,7 @@ export function parseTextRequest(body: JsonBody, resolved: ResolvedModel): Resul
     outputLimit: fields.max_completion_tokens ?? fields.max_tokens ?? model.maxOutputTokens,
     effort: null,
     endUser: fields.user ?? null,
+    echo: null,
   });
 }
 

@@ -4,6 +4,7 @@
 import { type GatewayError, type UpstreamFailure } from '../core/errors.ts';
 import { isObject, type JsonObject, parseJsonObject, readObject, readText } from '../core/json-read.ts';
 import { type UpstreamFault } from './endpoint.ts';
+import { toResponsesParam } from './responses-names.ts';
 
 const MESSAGE_MAX = 500;
 /** Of an engine's error only its kind goes to the log: the text may repeat the prompt. */
@@ -73,7 +74,8 @@ function toRejection(said: Said, contextParam: string): GatewayError {
   return {
     kind: 'upstream_rejected',
     message: message === '' ? 'The model did not accept this request.' : message,
-    param: said.param,
+    // Of a request that was translated the engine knows other names.
+    param: said.param !== null && contextParam === 'input' ? toResponsesParam(said.param) : said.param,
     code: null,
   };
 }

@@ -32,7 +32,7 @@ describe('§11 npm start: the generated catalog', () => {
       'turnpike-demo': {
         owned_by: 'turnpike-demo (no GPU, a seeded text generator)',
         aliases: ['demo'],
-        endpoints: ['/v1/chat/completions', '/v1/completions'],
+        endpoints: ['/v1/chat/completions', '/v1/completions', '/v1/responses'],
         context_length: 8192,
         max_output_tokens: 2048,
         capabilities: { tools: true, logprobs: true, echo: true, images: false },

@@ -2,7 +2,14 @@
 // the client leaves. And what its receipt may say then. It sends nothing.
 
 import { type SeededRandom } from '../core/seeded-random.ts';
-import { chat, type EngineScript } from './fixtures.ts';
+import {
+  chat,
+  type EngineScript,
+  INFERENCE_PATHS,
+  type InferencePath,
+  toEngineChoice,
+  toFieldsOf,
+} from './fixtures.ts';
 
 /** How the engine answers; `late`: it ends when the lease has run out, since renewals were lost. */
 type Engine = 'done' | 'late' | 'length' | 'refused' | 'failing' | 'cut' | 'silent';
@@ -11,7 +18,7 @@ type Engine = 'done' | 'late' | 'length' | 'refused' | 'failing' | 'cut' | 'sile
 export type Leaving = { readonly how: 'signal'; readonly afterMs: number } | { readonly how: 'cancel' } | null;
 
 export type Plan = {
-  readonly path: '/v1/chat/completions' | '/v1/completions';
+  readonly path: InferencePath;
   readonly body: string;
   readonly model: Model;
   readonly leaving: Leaving;
@@ -44,7 +51,7 @@ const STATUS: Readonly<Record<Engine, string>> = {
 
 /** Draws a request. */
 export function drawPlan(random: SeededRandom): Plan {
-  const path = random.pick(['/v1/chat/completions', '/v1/completions'] as const);
+  const path = random.pick(INFERENCE_PATHS);
   const stream = random.chance(0.6);
   const engine = drawEngine(random);
   // Not streamed, the model that is collected here from a stream can be slow, cut and silent; the other answers at once.
@@ -56,11 +63,10 @@ export function drawPlan(random: SeededRandom): Plan {
   const outputTokensMax = random.int(2, 6);
   const script = drawScript(random, isSteps ? engine : 'done', path, outputTokensMax);
   const limit = random.pick([10, 20, 100, 1000, undefined]);
-  const prompt = path === '/v1/completions' ? { messages: undefined, prompt: 'Hello' } : {};
   const ended = isSteps || engine === 'refused' ? STATUS[engine] : 'completed';
   return {
     path,
-    body: chat({ model, stream, max_tokens: limit, ...prompt }, engine === 'refused' ? REFUSED : script),
+    body: chat({ model, stream, ...toFieldsOf(path, limit) }, engine === 'refused' ? REFUSED : script),
     model,
     leaving,
     dies,
@@ -82,15 +88,11 @@ function drawLeaving(random: SeededRandom, stream: boolean): Leaving {
   return stream && random.chance(0.5) ? { how: 'cancel' } : { how: 'signal', afterMs: random.int(0, 400) };
 }
 
-function drawScript(random: SeededRandom, engine: Engine, path: string, tokens: number): EngineScript {
+function drawScript(random: SeededRandom, engine: Engine, path: InferencePath, tokens: number): EngineScript {
   if (engine === 'failing') {
     const cutFirst = { stream: [{ cut: true }] };
     return random.pick([{ throw: true }, { status: 500, body: '' }, { status: 429, body: '' }, cutFirst]);
   }
-  const choice = (text: string | null, finish_reason: string | null): object =>
-    path === '/v1/completions'
-      ? { index: 0, text: text ?? '', finish_reason }
-      : { index: 0, delta: text === null ? {} : { content: text }, finish_reason };
   const count = (output: number): object => ({
     prompt_tokens: INPUT_TOKENS,
     completion_tokens: output,
@@ -98,9 +100,11 @@ function drawScript(random: SeededRandom, engine: Engine, path: string, tokens: 
   });
   const words = Array.from({ length: tokens }, (_, at) => ({
     wait: engine === 'late' ? ([250, 1700][at] ?? 20) : random.chance(0.2) ? random.int(200, 900) : random.int(0, 40),
-    json: { choices: [choice('a', null)], usage: count(at + 1) },
+    json: { choices: [toEngineChoice(path, 'a')], usage: count(at + 1) },
   }));
-  const finish = { json: { choices: [choice(null, engine === 'length' ? 'length' : 'stop')], usage: count(tokens) } };
+  const finish = {
+    json: { choices: [toEngineChoice(path, null, engine === 'length' ? 'length' : 'stop')], usage: count(tokens) },
+  };
   const end = [finish, { json: { choices: [], usage: count(tokens) } }, { data: '[DONE]' }];
   const tails = {
     cut: [{ cut: true }],

@@ -15,6 +15,7 @@ import {
   readError,
   readReceipt,
   readRecorded,
+  toFieldsOf,
 } from './fixtures.ts';
 
 beforeAll(prepare);
@@ -109,12 +110,13 @@ describe('§5 credits', () => {
     ['chat, streamed', '/v1/chat/completions', 13, true],
     ['text', '/v1/completions', 6, false],
     ['text, streamed', '/v1/completions', 6, true],
-  ])('§5 a balance that buys 7 tokens sends that limit up: %s', async (name, path, input, stream) => {
+    ['responses', '/v1/responses', 13, false],
+    ['responses, streamed', '/v1/responses', 13, true],
+  ] as const)('§5 a balance that buys 7 tokens sends that limit up: %s', async (name, path, input, stream) => {
     const id = `cut-${name.replace(/\W+/g, '-')}`;
     for (const limit of [undefined, 500]) {
       const token = await addPrepaid(`${id}-${limit ?? 'none'}`, usd(input * 150 + 7 * 600 + 599));
-      const prompt = path === '/v1/completions' ? { prompt: 'Hello', messages: undefined } : {};
-      const response = await post(token, chat({ ...prompt, stream, max_completion_tokens: limit }), {}, path);
+      const response = await post(token, chat({ ...toFieldsOf(path, limit), stream }), {}, path);
       expect(response.status).toBe(200);
       await response.text();
       const sent: Record<string, unknown> = JSON.parse((await readRecorded(response))?.text ?? '{}');

@@ -7,19 +7,23 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ledger } from '../../src/gateway/ports.ts';
 import { err } from '../../src/core/result.ts';
 import { createTextReader } from '../../src/gateway/text-reader.ts';
-import { addKey, chat, type EngineScript, get, prepare } from './fixtures.ts';
+import {
+  addKey,
+  chat,
+  type EngineScript,
+  get,
+  INFERENCE_PATHS,
+  type InferencePath,
+  prepare,
+  toEngineChoice,
+  toFieldsOf,
+} from './fixtures.ts';
 import { startIsolate } from './start-isolate.ts';
 
 beforeAll(prepare);
 afterAll(reset);
 
-const ROUTES = [
-  ['/v1/chat/completions', true],
-  ['/v1/chat/completions', false],
-  ['/v1/completions', true],
-  ['/v1/completions', false],
-] as const;
-type Path = (typeof ROUTES)[number][0];
+const ROUTES = INFERENCE_PATHS.flatMap((path) => [true, false].map((stream) => ({ path, stream })));
 
 const TPM = 2000;
 const LIMITS = { rpm: 1000, tpm: TPM, concurrency: 1 };
@@ -30,7 +34,7 @@ const OUTPUT = 100;
 
 type Ending = {
   readonly name: string;
-  readonly script: (path: Path) => EngineScript;
+  readonly script: (path: InferencePath) => EngineScript;
   readonly leavesAfterMs?: number;
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
   /** Status of the answer: streamed, and not. */
@@ -49,15 +53,13 @@ const usage = (output: number): object => ({
 });
 
 /** A word with the count so far, then what follows. */
-function speak(path: Path, tail: readonly Record<string, unknown>[]): EngineScript {
-  const delta = path === '/v1/completions' ? { text: 'a' } : { delta: { content: 'a' } };
-  const word = { json: { choices: [{ index: 0, ...delta, finish_reason: null }], usage: usage(1) } };
+function speak(path: InferencePath, tail: readonly Record<string, unknown>[]): EngineScript {
+  const word = { json: { choices: [toEngineChoice(path, 'a')], usage: usage(1) } };
   return { stream: [word, ...tail] };
 }
 
-function finish(path: Path, reason: string): readonly Record<string, unknown>[] {
-  const delta = path === '/v1/completions' ? { text: '' } : { delta: {} };
-  const last = { json: { choices: [{ index: 0, ...delta, finish_reason: reason }], usage: usage(OUTPUT) } };
+function finish(path: InferencePath, reason: string): readonly Record<string, unknown>[] {
+  const last = { json: { choices: [toEngineChoice(path, null, reason)], usage: usage(OUTPUT) } };
   return [last, { json: { choices: [], usage: usage(OUTPUT) } }, { data: '[DONE]' }];
 }
 
@@ -138,15 +140,14 @@ const ENDINGS: readonly Ending[] = [
   },
 ];
 
-const CASES = ENDINGS.flatMap((ending) => ROUTES.map(([path, stream]) => ({ ...ending, path, stream })));
+const CASES = ENDINGS.flatMap((ending) => ROUTES.map((route) => ({ ...ending, ...route })));
 
 describe.each(CASES)('§5 $path, stream $stream: $name', ({ path, stream, ...ending }) => {
   it('§5 the slot is free, the bucket has the tokens really used, the receipt its status', async () => {
-    const id = `ends-${path.includes('chat') ? 'chat' : 'text'}-${stream}-${ending.name.replace(/\W/g, '-')}`;
+    const id = `ends-${path.replaceAll('/', '-')}-${stream}-${ending.name.replace(/\W/g, '-')}`;
     const token = await addKey(id, { scopes: ['inference:write', 'receipts:read'] }, { limits: LIMITS });
     // A whole answer that is collected here from a stream has the same ways of ending; what it needs is the other model.
-    const prompt = path === '/v1/completions' ? { messages: undefined, prompt: 'Hello' } : {};
-    const fields = { model: stream ? 'test-model' : 'streamed', stream, max_tokens: 500, ...prompt };
+    const fields = { model: stream ? 'test-model' : 'streamed', stream, ...toFieldsOf(path, 500) };
     const { wrapLedger, leavesAfterMs } = ending;
     const isolate = startIsolate({ vars: VARS, ...(wrapLedger === undefined ? {} : { wrapLedger }) });
     const client = new AbortController();

@@ -3,45 +3,73 @@
 
 import { reset } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { joinParts, parsePublishedResponses } from '../openai/published-responses.ts';
+import { parsePublishedStream } from '../openai/published-schema.ts';
 import {
   addKey,
   chat,
   type EngineScript,
+  INFERENCE_PATHS,
+  type InferencePath,
   post,
   prepare,
   readError,
   readEvents,
   readReceipt,
   readRecorded,
+  toEngineChoice,
+  toFieldsOf,
 } from './fixtures.ts';
 
 beforeAll(prepare);
 afterAll(reset);
 
-const ENDPOINTS = ['/v1/chat/completions', '/v1/completions'] as const;
-type Path = (typeof ENDPOINTS)[number];
-
 type Wire = {
   /** A request body. */
   readonly body: (fields: Record<string, unknown>, script?: EngineScript) => string;
-  /** A choice of a streamed chunk. */
-  readonly delta: (text: string) => Record<string, unknown>;
+  /** A choice of an engine's streamed chunk. */
+  readonly delta: (text: string) => object;
+  /** What the client has of a stream. */
+  readonly read: (stream: string) => Seen;
 };
+type Seen = { readonly said: string; readonly usage: unknown; readonly code: string | null; readonly end: string };
 
-function wireOf(path: Path): Wire {
-  if (path === '/v1/chat/completions') {
-    return { body: chat, delta: (content) => ({ index: 0, delta: { content }, finish_reason: null }) };
-  }
-  return { body: textBody, delta: (content) => ({ index: 0, text: content, finish_reason: null }) };
+function wireOf(path: InferencePath): Wire {
+  return {
+    body: (fields, script) => chat({ ...toFieldsOf(path), ...fields }, script),
+    delta: (text) => toEngineChoice(path, text),
+    read: path === '/v1/responses' ? readResponses : (stream) => readCompletions(path, stream),
+  };
 }
 
-/** A text completion body with a script for the engine. */
-function textBody(fields: Record<string, unknown> = {}, script?: EngineScript): string {
-  return chat({ messages: undefined, prompt: 'Hello', ...fields }, script);
+function readCompletions(path: InferencePath, stream: string): Seen {
+  const { chunks, usage, error } = parsePublishedStream(stream, path === '/v1/completions' ? 'text' : 'chat');
+  const choices = chunks.flatMap((chunk): readonly { readonly finish_reason: string | null }[] => chunk.choices);
+  const said = choices.map((choice) => /"(?:content|text)":"([^"]*)"/.exec(JSON.stringify(choice))?.[1] ?? '').join('');
+  const counts = usage === null ? null : [usage.prompt_tokens, usage.completion_tokens];
+  return { said, usage: counts, code: error?.code ?? null, end: choices.at(-1)?.finish_reason ?? 'none' };
 }
 
-describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
-  const { delta, body } = wireOf(path);
+/** Codes are OpenAI's for a response; ours is on the receipt. */
+function readResponses(stream: string): Seen {
+  const { response } = parsePublishedResponses(stream);
+  const { usage, incomplete_details: details } = response;
+  return {
+    said: joinParts(response, 'output_text'),
+    usage: usage === null ? null : [usage.input_tokens, usage.output_tokens],
+    code: response.error?.code ?? null,
+    end: details?.reason === 'max_output_tokens' ? 'length' : response.status,
+  };
+}
+
+/** Ids and times of a response and its items. */
+function toOwn(answer: object): object {
+  const { id, created_at, completed_at, output }: Record<string, unknown> = { ...answer };
+  return output === undefined ? {} : { id, created_at, completed_at, output };
+}
+
+describe.each(INFERENCE_PATHS)('§3, §7 engine faults on %s', (path) => {
+  const { delta, body, read } = wireOf(path);
 
   it.each([
     ['unreachable', { throw: true } as const, 502, 'upstream_unreachable', 2],
@@ -84,7 +112,7 @@ describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
     const long = await post(token, body({ stream: true }, { status: 400, body: overflow }), {}, path);
     expect(await readError(long)).toMatchObject({
       code: 'context_length_exceeded',
-      param: path === '/v1/completions' ? 'prompt' : 'messages',
+      param: { '/v1/chat/completions': 'messages', '/v1/completions': 'prompt', '/v1/responses': 'input' }[path],
     });
   });
 
@@ -94,19 +122,14 @@ describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
     ['clean end without finish', [], 'upstream_disconnected'],
     ['an engine error', [{ data: '{"error":{"message":"boom","code":500}}' }, { data: '[DONE]' }], 'upstream_error'],
     ['garbage', [{ data: 'not json' }], 'upstream_error'],
-  ])('§7 %s: deltas, usage, error, [DONE]; a failed receipt with the counts', async (_name, tail, code) => {
+  ])('§7 §8 %s: deltas, usage, error, the end; a failed receipt with the counts', async (_name, tail, code) => {
     const token = await addKey(`cuts${path.replaceAll('/', '-')}`, {}, {});
     const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
     const head = { json: { choices: [delta('Hi')], usage } };
     const response = await post(token, body({ stream: true }, { stream: [head, ...tail] }), {}, path);
     expect(response.status).toBe(200);
-    const events = await readEvents(response);
-    expect(events).toHaveLength(4);
-    expect(JSON.parse(events[0] ?? '')).toMatchObject({ choices: [delta('Hi')] });
-    expect(JSON.parse(events[0] ?? '')).not.toHaveProperty('usage');
-    expect(JSON.parse(events[1] ?? '')).toMatchObject({ choices: [], usage });
-    expect(JSON.parse(events[2] ?? '')).toMatchObject({ error: { type: 'server_error', code, param: null } });
-    expect(events[3]).toBe('[DONE]');
+    const shown = path === '/v1/responses' ? 'server_error' : code;
+    expect(read(await response.text())).toMatchObject({ said: 'Hi', usage: [3, 1], code: shown });
     expect(await readReceipt(token, response)).toMatchObject({
       status: 'failed',
       http_status: 200,
@@ -128,12 +151,7 @@ describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
     };
     const response = await post(token, body({ stream: true }, { json }), {}, path);
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-    const events = await readEvents(response);
-    expect(events).toHaveLength(3);
-    expect(events[0]).toContain('"Hi"');
-    expect(events[0]).toContain('"finish_reason":"length"');
-    expect(JSON.parse(events[1] ?? '')).toMatchObject({ choices: [], usage: { completion_tokens: 2 } });
-    expect(events[2]).toBe('[DONE]');
+    expect(read(await response.text())).toEqual({ said: 'Hi', usage: [3, 2], code: null, end: 'length' });
     expect(await readReceipt(token, response)).toMatchObject({ status: 'incomplete', usage_source: 'engine' });
   });
 
@@ -153,7 +171,7 @@ describe.each(ENDPOINTS)('§3, §7 engine faults on %s', (path) => {
   });
 });
 
-describe.each(ENDPOINTS)('§6 upstream_stream on %s: the engine streams, the client gets JSON', (path) => {
+describe.each(INFERENCE_PATHS)('§6 upstream_stream on %s: the engine streams, the client gets JSON', (path) => {
   const { delta, body } = wireOf(path);
   const ask = async (id: string, script?: EngineScript): Promise<[string, Response]> => {
     const token = await addKey(`${id}${path.replaceAll('/', '-')}`);
@@ -164,7 +182,9 @@ describe.each(ENDPOINTS)('§6 upstream_stream on %s: the engine streams, the cli
     const [token, response] = await ask('assembled');
     const plain = await post(token, body({}), {}, path);
     const [assembled, whole] = [await response.json<object>(), await plain.json<object>()];
-    expect(assembled).toEqual({ ...whole, model: 'streamed' });
+    // What is a response's own differs with the request and the clock.
+    const own = { model: 'streamed', ...toOwn(assembled) };
+    expect(assembled).toEqual({ ...whole, ...own });
     expect(response.headers.get('content-type')).toBe('application/json');
     expect((await readRecorded(response))?.text).toContain('"stream":true');
     expect(await readReceipt(token, response)).toMatchObject({ status: 'completed', stream: false, http_status: 200 });
@@ -194,8 +214,9 @@ describe.each(ENDPOINTS)('§6 upstream_stream on %s: the engine streams, the cli
 
 describe('§4 text completions', () => {
   const path = '/v1/completions';
+  const { body } = wireOf(path);
   const ask = async (token: string, fields: Record<string, unknown>, script?: EngineScript): Promise<Response> => {
-    return post(token, textBody(fields, script), {}, path);
+    return post(token, body(fields, script), {}, path);
   };
 
   it('§4 a JSON answer in normal form, and a receipt that names the endpoint', async () => {
@@ -266,7 +287,7 @@ describe('§4 text completions', () => {
   it('§4 a seed of any size goes up as it was spelled', async () => {
     const token = await addKey('text-seed');
     for (const seed of ['9007199254740993', '1e400', '-1.0']) {
-      const response = await post(token, textBody().replace('{', `{"seed":${seed},`), {}, path);
+      const response = await post(token, body({}).replace('{', `{"seed":${seed},`), {}, path);
       expect(response.status).toBe(200);
       expect((await readRecorded(response))?.text).toContain(`"seed":${seed},`);
     }

@@ -25,6 +25,29 @@ export function chat(fields: Record<string, unknown> = {}, script?: EngineScript
   });
 }
 
+/** The inference endpoints. */
+export const INFERENCE_PATHS = ['/v1/chat/completions', '/v1/completions', '/v1/responses'] as const;
+export type InferencePath = (typeof INFERENCE_PATHS)[number];
+
+/** What makes of a chat body that of another endpoint: its own prompt, and its own name for the limit. */
+export function toFieldsOf(path: InferencePath, limit?: number): Record<string, unknown> {
+  switch (path) {
+    case '/v1/chat/completions':
+      return { max_tokens: limit };
+    case '/v1/completions':
+      return { messages: undefined, prompt: 'Hello', max_tokens: limit };
+    case '/v1/responses':
+      return { messages: undefined, input: 'Hello', max_output_tokens: limit };
+  }
+}
+
+/** A choice of an engine's streamed chunk: responses ask engines by chat. */
+export function toEngineChoice(path: InferencePath, text: string | null, finish_reason: string | null = null): object {
+  return path === '/v1/completions'
+    ? { index: 0, text: text ?? '', finish_reason }
+    : { index: 0, delta: text === null ? {} : { content: text }, finish_reason };
+}
+
 /** Puts the tables and a catalog in place. */
 export async function prepare(): Promise<void> {
   await applyD1Migrations(env.DB, env.TEST_MIGRATIONS);

@@ -4,12 +4,12 @@
 import { reset } from 'cloudflare:test';
 import { exports } from 'cloudflare:workers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addKey, chat, get, post, prepare, readError, readReceipt, readRecorded } from './fixtures.ts';
+import { addKey, chat, get, INFERENCE_PATHS, post, prepare, readError, readReceipt, readRecorded } from './fixtures.ts';
 
 beforeAll(prepare);
 afterAll(reset);
 
-const ENDPOINTS = ['/v1/chat/completions', '/v1/completions'] as const;
+const ENDPOINTS = INFERENCE_PATHS;
 
 async function call(method: string, path: string, headers: Record<string, string> = {}): Promise<Response> {
   return exports.default.fetch(`https://turnpike.test${path}`, { method, headers });
@@ -56,6 +56,7 @@ describe('§3 methods and routes', () => {
   it.each([
     ['GET', '/v1/chat/completions', 'POST, OPTIONS'],
     ['DELETE', '/v1/completions', 'POST, OPTIONS'],
+    ['GET', '/v1/responses', 'POST, OPTIONS'],
     ['POST', '/v1/models', 'GET, HEAD, OPTIONS'],
     ['PUT', '/v1/models/a/b', 'GET, HEAD, OPTIONS'],
     ['POST', '/v1/receipts', 'GET, HEAD, OPTIONS'],
@@ -68,14 +69,22 @@ describe('§3 methods and routes', () => {
     expect(await readError(response)).toMatchObject({ code: 'method_not_supported', param: null });
   });
 
-  it.each(['/', '/v1', '/v1/', '/v1/chat', '/v1/chat/completions/', '/v1/embeddings', '/v1/receipts/', '/v2/models'])(
-    '§3 %s is 404 unknown_url',
-    async (path) => {
-      const response = await call('GET', path);
-      expect(response.status).toBe(404);
-      expect(await readError(response)).toMatchObject({ code: 'unknown_url', type: 'invalid_request_error' });
-    },
-  );
+  it.each([
+    '/v1/responses/resp_1',
+    '/v1/responses/',
+    '/',
+    '/v1',
+    '/v1/',
+    '/v1/chat',
+    '/v1/chat/completions/',
+    '/v1/embeddings',
+    '/v1/receipts/',
+    '/v2/models',
+  ])('§3 %s is 404 unknown_url', async (path) => {
+    const response = await call('GET', path);
+    expect(response.status).toBe(404);
+    expect(await readError(response)).toMatchObject({ code: 'unknown_url', type: 'invalid_request_error' });
+  });
 
   it('§1 HEAD goes with GET', async () => {
     const response = await call('HEAD', '/health');

@@ -221,6 +221,7 @@ describe('an entry’s fields', () => {
         },
         reasoning: null,
         lane: 'exact',
+        responses: { mode: 'translate', lenient: false, done: false },
         runningCounts: true,
         upstreamStream: false,
         eventBytesMax: 4 * 1024 * 1024,

@@ -9,6 +9,7 @@ import { type Engine } from '../../src/core/model-entry.ts';
 import { type Result } from '../../src/core/result.ts';
 import { createSseParser } from '../../src/core/sse.ts';
 import { chatCompletions } from '../../src/openai/chat-completions.ts';
+import { responses } from '../../src/openai/responses.ts';
 import { type AnswerContext, type Endpoint, type InferenceRequest, type Progress } from '../../src/openai/endpoint.ts';
 import { parsePublishedStream } from './published-schema.ts';
 
@@ -96,7 +97,21 @@ export function buildRequest(
 
 export function buildContext(options: ContextOptions = {}): AnswerContext {
   const request = buildRequest({ stream: true, ...options.body }, options);
-  return { request, backend: request.resolved.backends[0], requestId: 'req_0123456789', createdSeconds: 1_796_000_000 };
+  return {
+    request,
+    backend: request.resolved.backends[0],
+    requestId: 'req_0123456789',
+    createdSeconds: 1_796_000_000,
+    now: () => 1_796_000_000_500,
+  };
+}
+
+/** The same for a Responses request. */
+export function buildResponsesContext(options: ContextOptions = {}): AnswerContext {
+  const body = JSON.stringify({ model: 'support', input: 'Hi', stream: true, ...options.body });
+  const request = responses.parseRequest(parseBody(body), buildResolved(options));
+  if (!request.ok) throw new Error(JSON.stringify(request.error));
+  return { ...buildContext(), request: request.value, backend: request.value.resolved.backends[0] };
 }
 
 /** A capture of a true llama-server. */

@@ -6,7 +6,11 @@ import { describe, expect, test } from 'vitest';
 import { chatCompletions } from '../../src/openai/chat-completions.ts';
 import { textCompletions } from '../../src/openai/text-completions.ts';
 import { createSeededRandom } from '../core/seeded-random.ts';
-import { buildContext } from './build-context.ts';
+import { type AnswerContext } from '../../src/openai/endpoint.ts';
+import { responses } from '../../src/openai/responses.ts';
+import { buildContext, buildResponsesContext } from './build-context.ts';
+import { responseSchema } from './published-response-schema.ts';
+import { checkEnd, parsePublishedResponses } from './published-responses.ts';
 import { chatAnswerSchema, parsePublishedStream, textAnswerSchema } from './published-schema.ts';
 
 const ROUNDS = process.env['TURNPIKE_DEEP'] === undefined ? 2000 : 50_000;
@@ -153,6 +157,57 @@ describe.each([
       answered += 1;
       try {
         answerSchema.parse(JSON.parse(answer.value.body));
+      } catch (error) {
+        expect.fail(`seed ${seed}: ${String(error)}\n${engine}\n${answer.value.body}`);
+      }
+    }
+    expect(answered).toBeGreaterThan(ROUNDS / 3);
+  });
+});
+
+describe('§8 responses, whatever an engine sends', () => {
+  const build = (random: Random, stream: boolean): AnswerContext => {
+    const effort = random.int(0, 3) === 0 ? { reasoning: { effort: 'none' } } : {};
+    const entry = { reasoning: { control: 'chat_template_kwargs' }, responses_done: random.int(0, 1) === 0 };
+    return buildResponsesContext({ entry, body: { stream, ...effort } });
+  };
+
+  test('a stream, well or ill ended, and the answer it is put together to', { timeout: TIMEOUT_MS }, () => {
+    for (let seed = 0; seed < ROUNDS; seed += 1) {
+      const random = createSeededRandom(seed);
+      const context = build(random, true);
+      const translator = responses.createTranslator(context);
+      const events = Array.from({ length: random.int(1, 6) }, () => inventEvent(random));
+      let text = '';
+      for (const event of events) {
+        const translated = translator.push({ type: '', data: JSON.stringify(event) });
+        if (translated.type === 'output') text += translated.text;
+      }
+      const failed = random.int(0, 3) === 0;
+      const cut = { kind: 'upstream', failure: 'upstream_disconnected' } as const;
+      const whole = text + (failed ? translator.fail(cut) : translator.finish());
+      try {
+        const { response } = parsePublishedResponses(whole, context.request.resolved.model.responses.done);
+        expect(response.status === 'failed').toBe(failed);
+        expect(JSON.parse(responses.assembleAnswer(whole, context))).toEqual(response);
+      } catch (error) {
+        expect.fail(
+          `seed ${seed}: ${String(error)}\n${events.map((event) => JSON.stringify(event)).join('\n')}\n${whole}`,
+        );
+      }
+    }
+  });
+
+  test('a whole answer', { timeout: TIMEOUT_MS }, () => {
+    let answered = 0;
+    for (let seed = 0; seed < ROUNDS; seed += 1) {
+      const random = createSeededRandom(seed);
+      const engine = JSON.stringify(inventEvent(random));
+      const answer = responses.toJsonAnswer(engine, build(random, false));
+      if (!answer.ok) continue;
+      answered += 1;
+      try {
+        checkEnd(responseSchema.parse(JSON.parse(answer.value.body)));
       } catch (error) {
         expect.fail(`seed ${seed}: ${String(error)}\n${engine}\n${answer.value.body}`);
       }

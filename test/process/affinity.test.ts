@@ -66,6 +66,14 @@ function completions(conversation: number): Ask[] {
   );
 }
 
+/** The same conversations by responses: input in place of messages. */
+function responses(conversation: number): Ask[] {
+  return chats(conversation).map(({ body }) => {
+    const { messages: input, ...rest }: { messages?: unknown } = body;
+    return { path: '/v1/responses', body: { ...rest, input } };
+  });
+}
+
 /** The first turn of each conversation. */
 function openings(): Ask[] {
   return Array.from({ length: CONVERSATIONS }, (_, at) => chats(at).slice(0, 1)).flat();
@@ -104,6 +112,7 @@ async function findHomes(): Promise<(string | null)[]> {
 test.each([
   ['/v1/chat/completions', (conversation: number) => chats(conversation)],
   ['/v1/completions', completions],
+  ['/v1/responses', responses],
 ])('§6 affinity: on %s requests that begin alike meet at one backend, streamed or not', async (_path, build) => {
   const homes: (string | null)[] = [];
   for (let conversation = 0; conversation < 12; conversation += 1) {

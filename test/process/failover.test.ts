@@ -60,9 +60,16 @@ afterAll(async () => {
   await good.stop();
 });
 
-async function ask(stream: boolean, path = '/v1/chat/completions', model = 'pair'): Promise<RawAnswer> {
-  const prompt = path === '/v1/completions' ? { prompt: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] };
-  return call(gateway.url + path, { headers, body: { model, stream, ...prompt } });
+const PATHS = ['/v1/chat/completions', '/v1/completions', '/v1/responses'] as const;
+type Path = (typeof PATHS)[number];
+const PROMPTS: Readonly<Record<Path, object>> = {
+  '/v1/chat/completions': { messages: [{ role: 'user', content: 'Hi' }] },
+  '/v1/completions': { prompt: 'Hi' },
+  '/v1/responses': { input: 'Hi' },
+};
+
+async function ask(stream: boolean, path: Path = '/v1/chat/completions', model = 'pair'): Promise<RawAnswer> {
+  return call(gateway.url + path, { headers, body: { model, stream, ...PROMPTS[path] } });
 }
 
 type Receipt = Readonly<Record<string, unknown>>;
@@ -95,10 +102,10 @@ function sayError(exchange: Exchange): void {
 describe('§6 failover before the first event', () => {
   test.each(FAILURES)('§6 one backend %s: the other answers, one receipt', async (_name, script, attempts) => {
     bad.play(script);
-    for (const path of ['/v1/chat/completions', '/v1/completions']) {
+    for (const path of PATHS) {
       const answer = await ask(true, path);
       expect(answer.status, answer.text()).toBe(200);
-      expect(readData(await answer.whole()).at(-1)).toBe('[DONE]');
+      expect(await answer.whole()).toMatch(/(?:data: \[DONE\]|event: response\.completed\n.*)\n\n$/);
       expect(await readReceipt(answer.requestId)).toMatchObject({
         status: 'completed',
         backend: 'UPSTREAM_2',
@@ -123,7 +130,7 @@ describe('§6 failover before the first event', () => {
   });
 
   test.each([true, false])('§6 a backend that refuses connections is replaced, stream %s', async (stream) => {
-    for (const path of ['/v1/chat/completions', '/v1/completions']) {
+    for (const path of PATHS) {
       const answer = await ask(stream, path, 'half-dead');
       expect(answer.status, answer.text()).toBe(200);
       expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_2', attempts: 3 });

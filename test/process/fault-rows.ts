@@ -1,5 +1,5 @@
 // What engines do wrong, as a table: what the engine sends, what the client gets and what the receipt says of it. Each row
-// holds for chat and for text completions; nothing in it is asserted here.
+// holds for every endpoint; nothing in it is asserted here.
 
 import { type Exchange } from './scripted-upstream.ts';
 import { pause } from './scripted-gateway.ts';

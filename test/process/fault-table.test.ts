@@ -1,15 +1,9 @@
-// Every fault of the table over chat and text completions, on the production bundle and real sockets: the client's status
+// Every fault of the table over all endpoints, on the production bundle and real sockets: the client's status
 // or last events, as published, and the receipt. The requests overlap; each row is then looked at by itself.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import {
-  chatAnswerSchema,
-  errorEnvelopeSchema,
-  parsePublishedStream,
-  type PublishedStream,
-  textAnswerSchema,
-} from '../openai/published-schema.ts';
+import { errorEnvelopeSchema } from '../openai/published-schema.ts';
 import { COUNT_FAULTS } from './count-faults.ts';
 import { type Wire, WIRES } from './endpoint-wire.ts';
 import { type Client, DEADLINES, type Row } from './fault-rows.ts';
@@ -48,7 +42,7 @@ beforeAll(async () => {
   const cases = WIRES.flatMap((wire) => [...ROWS, ENDLESS].map((row) => ({ wire, row })));
   // The request says which case it is.
   scripted.upstream.play(async (exchange) => {
-    const { wire, row } = cases[Number(/"user":"(\d+)"/.exec(exchange.body)?.[1])] ?? {};
+    const { wire, row } = cases[Number(/"x_case":"(\d+)"/.exec(exchange.body)?.[1])] ?? {};
     if (wire !== undefined) await row?.play(exchange, wire);
   });
   for (const wire of WIRES) outcomes.set(wire, new Map());
@@ -62,10 +56,10 @@ beforeAll(async () => {
 });
 afterAll(() => scripted.stop());
 
-async function run({ ask, model }: Row, wire: Wire, user: string): Promise<Outcome> {
+async function run({ ask, model }: Row, wire: Wire, x_case: string): Promise<Outcome> {
   const startedAtMs = Date.now();
   const name = ask === 'assembled' ? MODELS.assembled : MODELS[model ?? 'counted'];
-  const answer = await scripted.post(wire.path, wire.ask(name, ask === 'stream', { user })).answer;
+  const answer = await scripted.post(wire.path, wire.ask(name, ask === 'stream', { x_case })).answer;
   const text = await answer.whole();
   const tookMs = Date.now() - startedAtMs;
   const { status, requestId } = answer;
@@ -78,33 +72,18 @@ async function getOutcome(wire: Wire, row: Row): Promise<Outcome> {
   return outcome;
 }
 
-/** The text that an answer or a stream's deltas add up to. */
-function readSaid(choices: readonly object[]): string {
-  return choices.map((choice) => /"(?:content|text)":"([^"]*)"/.exec(JSON.stringify(choice))?.[1] ?? '').join('');
-}
-
 /** The client's answer in the row's own words. */
 function readClient(wire: Wire, { ask }: Row, { status, text }: Outcome): Client {
   if (status !== 200)
     return { type: 'refused', http: status, code: errorEnvelopeSchema.parse(JSON.parse(text)).error.code };
-  if (ask !== 'stream') {
-    const body = (wire.name === 'chat' ? chatAnswerSchema : textAnswerSchema).parse(JSON.parse(text));
-    return { type: 'answered', said: readSaid(body.choices), finish: body.choices[0]?.finish_reason ?? 'none' };
-  }
-  const { chunks, error, usage }: PublishedStream = parsePublishedStream(text, wire.name);
-  const choices = chunks.flatMap((chunk): readonly { readonly finish_reason: string | null }[] => chunk.choices);
-  const said = readSaid(choices);
-  if (error === null) return { type: 'answered', said, finish: choices.at(-1)?.finish_reason ?? 'none' };
-  // Without a code it is the request that the engine refused.
-  expect(error).toMatchObject({ type: error.code === null ? 'invalid_request_error' : 'server_error', param: null });
-  const shown = usage === null ? null : ([usage.prompt_tokens, usage.completion_tokens] as const);
-  return { type: 'broken', code: error.code, said, usage: shown };
+  const { said, finish, error, usage } = ask === 'stream' ? wire.readStream(text) : wire.readAnswer(text);
+  if (error === null) return { type: 'answered', said, finish: finish ?? 'none' };
+  return { type: 'broken', code: error.code, said, usage: usage === null ? null : [usage.input, usage.output] };
 }
 
-/** What an answer that went well says of its counts. */
-function readShownUsage(wire: Wire, { ask }: Row, { text }: Outcome): object | null {
-  if (ask === 'stream') return parsePublishedStream(text, wire.name).usage;
-  return (wire.name === 'chat' ? chatAnswerSchema : textAnswerSchema).parse(JSON.parse(text)).usage;
+/** What this endpoint's client is to get. */
+function toExpected(wire: Wire, { client }: Row): Client {
+  return client.type === 'broken' ? { ...client, code: wire.toShownCode(client.code) } : client;
 }
 
 function expectReceipt({ client, source = 'none', tokens = [0, 0] }: Row, { receipt }: Outcome): void {
@@ -126,16 +105,16 @@ function expectReceipt({ client, source = 'none', tokens = [0, 0] }: Row, { rece
 describe.each(WIRES.map((wire) => [wire.name, wire] as const))('§7 nothing ends silently: %s', (_endpoint, wire) => {
   test.each(ROWS.map((row) => [row.ask, row.name, row] as const))('§3 §7 §9 %s: %s', async (_ask, _name, row) => {
     const outcome = await getOutcome(wire, row);
-    expect(readClient(wire, row, outcome)).toEqual(row.client);
+    expect(readClient(wire, row, outcome)).toEqual(toExpected(wire, row));
     expect(outcome.text).not.toMatch(/10\.0\.0|GPU|boom|lost/);
     expectReceipt(row, outcome);
     if (row.client.type === 'answered') {
       const { input_tokens, output_tokens } = outcome.receipt.usage;
-      expect(readShownUsage(wire, row, outcome)).toEqual({
-        prompt_tokens: input_tokens,
-        completion_tokens: output_tokens,
-        total_tokens: input_tokens + output_tokens,
-        ...(row.source === 'estimated' ? { estimated: true } : {}),
+      const { usage } = row.ask === 'stream' ? wire.readStream(outcome.text) : wire.readAnswer(outcome.text);
+      expect(usage).toEqual({
+        input: input_tokens,
+        output: output_tokens,
+        estimated: row.source === 'estimated',
       });
     }
     const [minMs, maxMs] = row.overMs ?? [0, DEADLINES.TOTAL_DEADLINE_MS];
@@ -149,12 +128,11 @@ describe.each(WIRES.map((wire) => [wire.name, wire] as const))('§7 nothing ends
 
   test('§6 the total deadline ends a stream that flows: what came, its counts, the error', async () => {
     const outcome = await getOutcome(wire, ENDLESS);
-    const { chunks, usage, error } = parsePublishedStream(outcome.text, wire.name);
-    expect(error?.code).toBe('upstream_timeout');
+    const { deltas, usage, error } = wire.readStream(outcome.text);
+    expect(error?.code).toBe(wire.toShownCode('upstream_timeout'));
     expect(outcome.tookMs).toBeGreaterThanOrEqual(DEADLINES.TOTAL_DEADLINE_MS - 50);
-    const deltas = chunks.length - 1;
     expect(deltas).toBeGreaterThan(10);
-    expect(usage).toMatchObject({ prompt_tokens: 3, completion_tokens: deltas });
+    expect(usage).toEqual({ input: 3, output: deltas, estimated: false });
     const { receipt } = outcome;
     expect(receipt).toMatchObject({ status: 'failed', error_code: 'upstream_timeout', usage_source: 'engine_running' });
     expect(receipt).toMatchObject({ usage: { input_tokens: 3, output_tokens: deltas }, cost_usd: FREE });

@@ -186,7 +186,7 @@ export function readData(text: string): string[] {
 }
 
 function buildCatalog(): unknown {
-  const endpoints = ['/v1/chat/completions', '/v1/completions'];
+  const endpoints = ['/v1/chat/completions', '/v1/completions', '/v1/responses'];
   const shared = { pricing: PRICING, context_length: 8192, endpoints, policy: { max_n: 2 } };
   const build = (engine: string, binding = 'UPSTREAM_1'): object => ({
     ...shared,
