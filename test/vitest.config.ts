@@ -20,6 +20,8 @@ export default defineConfig({
   root,
   test: {
     reporters: ['default'],
+    // Two files at once, on two cores too: a good deal of their time is waiting. Whole processes come alone, behind them.
+    maxWorkers: 2,
     // The Workers' own log, a JSON object a line; tests that look at it capture it.
     onConsoleLog: (line) => !line.startsWith('{"event"'),
     projects: [
@@ -64,6 +66,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
