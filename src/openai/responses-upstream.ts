@@ -24,6 +24,7 @@ const WITHOUT_EFFECT = [
   'user',
 ];
 const KNOWN: ReadonlySet<string> = new Set([...RESPONSES_FIELDS, ...UNSERVED_FIELDS.keys()]);
+const isKnown = (name: string): boolean => KNOWN.has(name) || GATEWAY_OWNED_FIELDS.has(name);
 
 /** The upstream body of a Responses request for one backend. */
 export function toNativeUpstreamBody(request: InferenceRequest, backend: Backend): string {
@@ -34,7 +35,6 @@ export function toNativeUpstreamBody(request: InferenceRequest, backend: Backend
     const gone = body.value[key] === null || GATEWAY_OWNED_FIELDS.has(key) || UNSERVED_FIELDS.has(key);
     if (gone || (drop && !KNOWN.has(key))) changes.set(key, null);
   }
-  const isKnown = (name: string): boolean => KNOWN.has(name) || GATEWAY_OWNED_FIELDS.has(name);
   removeOtherSpellings(changes, body.value, ENGINE_QUIRKS[backend.engine], isKnown);
   for (const field of WITHOUT_EFFECT) changes.set(field, null);
   changes.set('model', JSON.stringify(backend.upstream_model));

@@ -177,7 +177,7 @@ describe('§8 native: vLLM and others, shaped after WIRE §4d', () => {
     ['the final output empty', [...VLLM, end('completed', [])]],
     [
       'no deltas, done items only',
-      [...opening, ...VLLM.filter(({ type }) => /item\.done/.test(String(type))), end('completed', OUTPUT)],
+      [...opening, ...VLLM.filter(({ type }) => /item\.done/.test(type)), end('completed', OUTPUT)],
     ],
     ['nothing but the end', [...opening, end('completed', OUTPUT)]],
     [
