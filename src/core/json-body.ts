@@ -5,6 +5,7 @@ import {
   checkJsonDepth,
   editMembers,
   findDuplicateKey,
+  type JsonEdit,
   type JsonPiece,
   readJsonPieces,
 } from './json-edit.ts';
@@ -56,6 +57,19 @@ export function editObjectField(body: JsonBody, key: string, changes: ReadonlyMa
   const text = own === undefined ? '' : body.text.slice(own.valueStart, own.valueEnd);
   const source = text.startsWith('{') ? text : '{}';
   return applyJsonEdits(source, editMembers(source, 0, readJsonPieces(source, 0), changes));
+}
+
+/** The edits of one item of a list: `text` is the whole list's, the item begins at `at`. */
+type EditItem = (item: unknown, text: string, at: number) => readonly JsonEdit[];
+
+/** A top-level list with edits made to its items, as JSON text; null when nothing changes. */
+export function editListField(body: JsonBody, key: string, edit: EditItem): string | null {
+  const list = body.pieces.find((piece) => piece.key === key);
+  const items = body.value[key];
+  if (list === undefined || !Array.isArray(items)) return null;
+  const text = body.text.slice(list.valueStart, list.valueEnd);
+  const edits = readJsonPieces(text, 0).flatMap(({ valueStart }, index) => edit(items[index], text, valueStart));
+  return edits.length === 0 ? null : applyJsonEdits(text, edits);
 }
 
 function decodeUtf8(bytes: Uint8Array): string | null {

@@ -1,6 +1,6 @@
 // The upstream body of a chat request: the common edits, and those of reasoning, tools, formats and messages (SPEC §4).
 
-import { editObjectField, type JsonBody } from '../core/json-body.ts';
+import { editListField, editObjectField, type JsonBody } from '../core/json-body.ts';
 import { applyJsonEdits, editMembers, type JsonEdit, type JsonPiece, readJsonPieces } from '../core/json-edit.ts';
 import { type Backend } from '../core/model-catalog.ts';
 import { CHAT_FIELDS } from './chat-fields.ts';
@@ -42,7 +42,7 @@ function changeReasoning(changes: FieldChanges, request: InferenceRequest): void
 
 /** Roles and reasoning on messages, named as the engine reads them; null when nothing changes. */
 function editMessages(body: JsonBody, backend: Backend, quirks: EngineQuirks): string | null {
-  return editItems(body, 'messages', (message, text, at) => {
+  return editListField(body, 'messages', (message, text, at) => {
     const changes = readMessageChanges(message, backend, quirks, (name) => {
       const piece = readJsonPieces(text, at).findLast(({ key }) => key === name);
       return piece === undefined ? null : text.slice(piece.valueStart, piece.valueEnd);
@@ -63,7 +63,7 @@ function changeTools(changes: FieldChanges, { body, resolved }: InferenceRequest
     for (const field of ['tools', 'tool_choice', 'parallel_tool_calls']) changes.set(field, null);
     return;
   }
-  const edited = editItems(body, 'tools', (_tool, text, at) => {
+  const edited = editListField(body, 'tools', (_tool, text, at) => {
     const inner = readJsonPieces(text, at).filter(({ key }) => key === 'function');
     return inner.flatMap(({ valueStart }) =>
       removeMembers(text, valueStart, (member) => {
@@ -98,18 +98,6 @@ function removeMembers(text: string, at: number, isGone: (member: JsonPiece) => 
   const members = readJsonPieces(text, at);
   const gone = members.filter(isGone);
   return gone.length === 0 ? [] : editMembers(text, at, members, new Map(gone.map(({ key }) => [key, null])));
-}
-
-type EditItem = (item: unknown, text: string, at: number) => readonly JsonEdit[];
-
-/** A top-level list with edits made to its items, as JSON text; null when nothing changes. */
-function editItems(body: JsonBody, key: string, edit: EditItem): string | null {
-  const list = findPiece(body.pieces, key);
-  const items = body.value[key];
-  if (list === undefined || !Array.isArray(items)) return null;
-  const text = body.text.slice(list.valueStart, list.valueEnd);
-  const edits = readJsonPieces(text, 0).flatMap(({ valueStart }, index) => edit(items[index], text, valueStart));
-  return edits.length === 0 ? null : applyJsonEdits(text, edits);
 }
 
 /** @param readText The text of a member as it was spelled. */

@@ -6,10 +6,11 @@ import { type InferenceRequest } from './endpoint.ts';
 
 const CHARACTERS_MAX = 4096;
 
-/** The prefix of a chat request, or of a text completion's first prompt. */
+/** The prefix of a chat request or of a response's input, or of a text completion's first prompt. */
 export function readConversationPrefix({ body }: InferenceRequest): string {
-  const { messages, prompt } = body.value;
-  if (!Array.isArray(messages)) return JSON.stringify(prompt ?? null).slice(0, CHARACTERS_MAX);
-  const firstUser = messages.findIndex((message: unknown) => readObject(message)['role'] === 'user');
-  return JSON.stringify(messages.slice(0, firstUser + 1)).slice(0, CHARACTERS_MAX);
+  const { messages, input, instructions, prompt } = body.value;
+  const turns = messages ?? input;
+  if (!Array.isArray(turns)) return JSON.stringify([instructions, input ?? prompt]).slice(0, CHARACTERS_MAX);
+  const firstUser = turns.findIndex((turn: unknown) => readObject(turn)['role'] === 'user');
+  return JSON.stringify([instructions, ...turns.slice(0, firstUser + 1)]).slice(0, CHARACTERS_MAX);
 }

@@ -26,6 +26,8 @@ export type EngineQuirks = {
   readonly foldsNames: boolean;
   /** The engine's completion ids are empty or come again, so the gateway gives its own. */
   readonly repeatsIds: boolean;
+  /** Its own responses say `completed` although the output limit ended them. */
+  readonly hidesLimit: boolean;
 };
 
 const NOTHING_ASSUMED: EngineQuirks = {
@@ -38,6 +40,7 @@ const NOTHING_ASSUMED: EngineQuirks = {
   singleChoice: false,
   foldsNames: false,
   repeatsIds: false,
+  hidesLimit: false,
 };
 
 /** The quirks of every engine the catalog can name. */
@@ -60,6 +63,7 @@ export const ENGINE_QUIRKS: Readonly<Record<Engine, EngineQuirks>> = {
     reasoningIn: 'reasoning_content',
     truncatesSilently: true,
     countsPerTask: true,
+    hidesLimit: true,
   },
   ollama: {
     ...NOTHING_ASSUMED,

@@ -40,6 +40,8 @@ export function parseResponsesRequest(body: JsonBody, resolved: ResolvedModel): 
   if (!request.ok) return err(toResponsesError(request.error));
   return ok({
     ...request.value,
+    // Engines that have the endpoint get the client's own text.
+    body: model.responses.mode === 'native' ? body : chat,
     endUser: fields.user ?? null,
     echo: { members: buildEchoMembers(fields, tools.value, model), callIds: input.value.callIds },
   });

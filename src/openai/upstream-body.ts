@@ -124,7 +124,7 @@ function changeStop(changes: FieldChanges, { body }: InferenceRequest, quirks: E
 }
 
 /** A policy may say that what is omitted is 1, whatever the engine would take. */
-function changeSampling(changes: FieldChanges, { body, resolved }: InferenceRequest): void {
+export function changeSampling(changes: FieldChanges, { body, resolved }: InferenceRequest): void {
   if (resolved.model.policy.omitted_sampling !== 'one') return;
   for (const field of ['temperature', 'top_p']) {
     if ((body.value[field] ?? null) === null) changes.set(field, '1');

@@ -33,6 +33,28 @@ const HAPPY_TEXT_ANSWER = {
   choices: [{ index: 0, text: 'Hi', finish_reason: 'stop' }],
 };
 
+const NATIVE = { id: 'resp_engine', object: 'response', created_at: 1789516800, model: 'engine-model' };
+const NATIVE_MESSAGE = { type: 'message', id: 'msg_engine', role: 'assistant', status: 'completed' };
+const NATIVE_ANSWER = {
+  ...NATIVE,
+  status: 'completed',
+  output: [{ ...NATIVE_MESSAGE, content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }],
+  usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+};
+const NATIVE_STREAM = [
+  { json: { type: 'response.created', response: { ...NATIVE, status: 'in_progress', output: [] } } },
+  { json: { type: 'response.output_item.added', output_index: 0, item: { ...NATIVE_MESSAGE, content: [] } } },
+  { json: { type: 'response.output_text.delta', item_id: 'msg_engine', output_index: 0, delta: 'Hi' } },
+  { json: { type: 'response.completed', response: NATIVE_ANSWER } },
+];
+
+/** What an engine says at each path when it is not told what to say: streamed, and whole. */
+const HAPPY = {
+  '/v1/chat/completions': [HAPPY_STREAM, HAPPY_ANSWER],
+  '/v1/completions': [HAPPY_TEXT_STREAM, HAPPY_TEXT_ANSWER],
+  '/v1/responses': [NATIVE_STREAM, NATIVE_ANSWER],
+};
+
 export class Bridge extends WorkerEntrypoint {
   async fetch(request) {
     const url = new URL(request.url);
@@ -52,9 +74,9 @@ export class Bridge extends WorkerEntrypoint {
       return new Response(script.body ?? '', { status: script.status, headers: script.headers ?? {} });
     }
     if (script.json) return Response.json(script.json);
-    const isText = url.pathname === '/v1/completions';
-    if (!body.stream) return Response.json(isText ? HAPPY_TEXT_ANSWER : HAPPY_ANSWER);
-    return new Response(play(script.stream ?? (isText ? HAPPY_TEXT_STREAM : HAPPY_STREAM), record), {
+    const [happyStream, happyAnswer] = HAPPY[url.pathname];
+    if (!body.stream) return Response.json(happyAnswer);
+    return new Response(play(script.stream ?? happyStream, record), {
       headers: { 'content-type': 'text/event-stream' },
     });
   }

@@ -10,9 +10,12 @@ import { createByteBudget } from '../../src/gateway/byte-budget.ts';
 import { buildLastText, createStreamTranslation, readTranslated } from '../../src/gateway/stream-translation.ts';
 import { createTextReader } from '../../src/gateway/text-reader.ts';
 import { chatCompletions } from '../../src/openai/chat-completions.ts';
+import { type AnswerContext, type Endpoint } from '../../src/openai/endpoint.ts';
+import { responses } from '../../src/openai/responses.ts';
 import { textCompletions } from '../../src/openai/text-completions.ts';
 import { createSeededRandom } from '../core/seeded-random.ts';
-import { buildContext } from '../openai/build-context.ts';
+import { buildContext, buildResponsesContext } from '../openai/build-context.ts';
+import { parsePublishedResponses } from '../openai/published-responses.ts';
 import { parsePublishedStream } from '../openai/published-schema.ts';
 
 const SMALL_BYTES = 4096;
@@ -52,11 +55,35 @@ const SHAPED: Readonly<Record<string, string>> = {
     .join(''),
 };
 
-type Fixture = { readonly name: string; readonly bytes: Uint8Array; readonly isText: boolean };
+/** Who asked for a stream: responses have theirs from chat, or from an engine's own events. */
+type Kind = 'chat' | 'text' | 'responses' | 'native';
+type Fixture = { readonly name: string; readonly bytes: Uint8Array; readonly kind: Kind };
+
+const ENDPOINTS: Readonly<Record<Kind, readonly [Endpoint, AnswerContext]>> = {
+  chat: [chatCompletions, buildContext()],
+  text: [textCompletions, buildContext()],
+  responses: [responses, buildResponsesContext()],
+  native: [responses, buildResponsesContext({ entry: { responses: 'native' } })],
+};
+
+function toKinds(name: string): readonly Kind[] {
+  if (name.startsWith('responses')) return ['native'];
+  return name.startsWith('completions') ? ['text'] : ['chat', 'responses'];
+}
+
+/** Whether a stream that held to the published schema ended well; throws at one that did not hold. */
+function endedWell(text: string, kind: Kind): boolean {
+  if (kind === 'chat' || kind === 'text') {
+    const { chunks, error } = parsePublishedStream(text, kind);
+    expect(chunks.length).toBeGreaterThan(0);
+    return error === null;
+  }
+  return parsePublishedResponses(text).response.status !== 'failed';
+}
 
 const encoder = new TextEncoder();
 const captures = readdirSync(FOLDER)
-  .filter((name) => name.includes('-stream') && !name.startsWith('responses'))
+  .filter((name) => name.includes('-stream'))
   .map((name) => ({ name, text: readFileSync(new URL(name, FOLDER), 'utf8') }));
 const streams = [...captures, ...Object.entries(SHAPED).map(([name, text]) => ({ name, text }))];
 
@@ -64,17 +91,22 @@ const streams = [...captures, ...Object.entries(SHAPED).map(([name, text]) => ({
 const ENDINGS = { LF: '\n', CRLF: '\r\n', CR: '\r' } as const;
 
 const fixtures: readonly Fixture[] = streams.flatMap(({ name, text }) =>
-  Object.entries(ENDINGS).map(([ending, mark]) => ({
-    name: `${name}, ${ending}`,
-    bytes: encoder.encode(text.replaceAll('\n', mark)),
-    isText: name.startsWith('completions'),
-  })),
+  Object.entries(ENDINGS).flatMap(([ending, mark]) =>
+    // How a stream is framed is the same for all that is told of it: once is enough for the second telling.
+    toKinds(name)
+      .slice(0, ending === 'LF' ? 2 : 1)
+      .map((kind) => ({
+        name: `${name}, ${ending}, ${kind}`,
+        bytes: encoder.encode(text.replaceAll('\n', mark)),
+        kind,
+      })),
+  ),
 );
 
 /** What the client gets when the bytes arrive in these pieces; `isParsed`: each event is parsed, none is copied. */
-async function relay(pieces: readonly Uint8Array[], isText: boolean, isParsed = false): Promise<string> {
-  const endpoint = isText ? textCompletions : chatCompletions;
-  const whole = endpoint.createTranslator(buildContext());
+async function relay(pieces: readonly Uint8Array[], kind: Kind, isParsed = false): Promise<string> {
+  const [endpoint, context] = ENDPOINTS[kind];
+  const whole = endpoint.createTranslator(context);
   const translator = isParsed ? { ...whole, pushAlike: () => null } : whole;
   const rest = [...pieces].toReversed();
   const body = new ReadableStream<Uint8Array>({
@@ -110,31 +142,31 @@ function chooseCuts({ name, bytes }: Fixture): readonly number[] {
 }
 
 describe('§7 any framing in, the same text out', () => {
-  it('there are captures of both endpoints, small and large', () => {
+  it('there are captures of every endpoint, small and large', () => {
     expect(captures.length).toBeGreaterThan(8);
     expect(fixtures.some(({ bytes }) => bytes.length > SMALL_BYTES)).toBe(true);
-    expect(fixtures.filter(({ isText }) => isText).length).toBeGreaterThanOrEqual(6);
+    for (const kind of ['text', 'responses', 'native']) {
+      expect(fixtures.filter((fixture) => fixture.kind === kind).length).toBeGreaterThanOrEqual(6);
+    }
   });
 
   it.each(fixtures.map((fixture) => [fixture.name, fixture] as const))(
     '§7 %s: cut in two, and byte by byte',
     async (name, fixture) => {
-      const { bytes, isText } = fixture;
-      const whole = await relay([bytes], isText);
-      expect(await relay([bytes], isText, true)).toBe(whole);
-      const { chunks, error } = parsePublishedStream(whole, isText ? 'text' : 'chat');
-      expect(chunks.length).toBeGreaterThan(0);
-      expect(error === null, 'an error where the engine erred or was left, and only there').toBe(
+      const { bytes, kind } = fixture;
+      const whole = await relay([bytes], kind);
+      expect(await relay([bytes], kind, true)).toBe(whole);
+      expect(endedWell(whole, kind), 'an error where the engine erred or was left, and only there').toBe(
         !/SGLang|cancelled/.test(name),
       );
       expect(
         await relay(
           Array.from(bytes, (byte) => Uint8Array.of(byte)),
-          isText,
+          kind,
         ),
       ).toBe(whole);
       for (const at of chooseCuts(fixture)) {
-        const cut = await relay(cutAt(bytes, at), isText);
+        const cut = await relay(cutAt(bytes, at), kind);
         if (cut !== whole) expect.fail(`cut at ${at}: ${cut}`);
       }
     },
@@ -144,23 +176,24 @@ describe('§7 any framing in, the same text out', () => {
   it.each(streams.map(({ name, text }) => [name, text] as const))(
     '§7 %s: the ending makes no difference',
     async (name, text) => {
-      const isText = name.startsWith('completions');
-      const outputs = Object.values(ENDINGS).map((mark) =>
-        relay([encoder.encode(text.replaceAll('\n', mark))], isText),
-      );
-      const [first, ...others] = await Promise.all(outputs);
-      for (const other of others) expect(other).toBe(first);
-      expect(await relay([encoder.encode(`\ufeff${text}`)], isText)).toBe(first);
+      for (const kind of toKinds(name)) {
+        const outputs = Object.values(ENDINGS).map((mark) =>
+          relay([encoder.encode(text.replaceAll('\n', mark))], kind),
+        );
+        const [first, ...others] = await Promise.all(outputs);
+        for (const other of others) expect(other).toBe(first);
+        expect(await relay([encoder.encode(`\ufeff${text}`)], kind)).toBe(first);
+      }
     },
   );
 
   it.each(streams.map(({ name, text }) => [name, text] as const))(
     '§7 %s: what left the gateway goes through it unchanged',
     async (name, text) => {
-      const isText = name.startsWith('completions');
-      const once = await relay([encoder.encode(text)], isText);
-      if (once.includes('"error"')) return;
-      expect(await relay([encoder.encode(once)], isText)).toBe(once);
+      const [kind = 'chat'] = toKinds(name);
+      const once = await relay([encoder.encode(text)], kind);
+      if (once.includes('"error":{')) return;
+      expect(await relay([encoder.encode(once)], kind)).toBe(once);
     },
   );
 });

@@ -106,10 +106,19 @@ export function buildContext(options: ContextOptions = {}): AnswerContext {
   };
 }
 
-/** The same for a Responses request. */
-export function buildResponsesContext(options: ContextOptions = {}): AnswerContext {
-  const body = JSON.stringify({ model: 'support', input: 'Hi', stream: true, ...options.body });
-  const request = responses.parseRequest(parseBody(body), buildResolved(options));
+/** A streamed Responses request. */
+export function parseResponses(
+  body: string | Readonly<Record<string, unknown>>,
+  options: ContextOptions = {},
+): Result<InferenceRequest, GatewayError> {
+  const fields = { model: 'support', input: 'Hi', stream: true };
+  const text = typeof body === 'string' ? body : JSON.stringify({ ...fields, ...body });
+  return responses.parseRequest(parseBody(text), buildResolved(options));
+}
+
+/** What an answer to it is made with. */
+export function buildResponsesContext(options: ContextOptions = {}): AnswerContext & { request: InferenceRequest } {
+  const request = parseResponses(options.body ?? {}, options);
   if (!request.ok) throw new Error(JSON.stringify(request.error));
   return { ...buildContext(), request: request.value, backend: request.value.resolved.backends[0] };
 }

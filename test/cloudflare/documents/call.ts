@@ -7,15 +7,18 @@ import {
   parsePublishedStream,
   textAnswerSchema,
 } from '../../openai/published-schema.ts';
+import { responseSchema } from '../../openai/published-response-schema.ts';
+import { checkEnd, parsePublishedResponses } from '../../openai/published-responses.ts';
 import { type EngineScript, post, readRecorded } from '../fixtures.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
-export type Endpoint = 'chat' | 'text';
+export type Endpoint = 'chat' | 'text' | 'responses';
 
-const PATHS = { chat: '/v1/chat/completions', text: '/v1/completions' } as const;
+const PATHS = { chat: '/v1/chat/completions', text: '/v1/completions', responses: '/v1/responses' } as const;
 const BODIES: Readonly<Record<Endpoint, Fields>> = {
   chat: { messages: [{ role: 'user', content: 'Say hello.' }] },
   text: { prompt: 'Once upon a time' },
+  responses: { input: 'Say hello.' },
 };
 
 export type Called = {
@@ -28,7 +31,7 @@ export type Called = {
   readonly answer: Fields;
   /** The error of the envelope; empty when there is none. */
   readonly error: Fields;
-  /** The chunks of a stream, [DONE] left out. */
+  /** The chunks or events of a stream, [DONE] left out. */
   readonly chunks: readonly Fields[];
   /** The body that the engine got, as text and as a value; null when it got none. */
   readonly sentText: string | null;
@@ -60,7 +63,7 @@ export async function callWithText(
   checkPublished(endpoint, response.status, streamed, text);
   const answer: Fields = streamed ? {} : JSON.parse(text);
   const sentText = (await readRecorded(response))?.text ?? null;
-  const events = streamed ? text.split('\n\n').filter((block) => block.startsWith('data: {')) : [];
+  const events = streamed ? text.split('\n').filter((line) => line.startsWith('data: {')) : [];
   return {
     status: response.status,
     headers: response.headers,
@@ -68,15 +71,18 @@ export async function callWithText(
     text,
     answer,
     error: toFields(answer['error']),
-    chunks: events.map((block): Fields => JSON.parse(block.slice('data: '.length))),
+    chunks: events.map((line): Fields => JSON.parse(line.slice('data: '.length))),
     sentText,
     sent: sentText === null ? null : JSON.parse(sentText),
   };
 }
 
 function checkPublished(endpoint: Endpoint, status: number, streamed: boolean, text: string): void {
-  if (streamed) parsePublishedStream(text, endpoint);
-  else if (status !== 200) errorEnvelopeSchema.parse(JSON.parse(text));
+  if (status !== 200) errorEnvelopeSchema.parse(JSON.parse(text));
+  else if (endpoint === 'responses') {
+    if (streamed) parsePublishedResponses(text, text.endsWith('data: [DONE]\n\n'));
+    else checkEnd(responseSchema.parse(JSON.parse(text)));
+  } else if (streamed) parsePublishedStream(text, endpoint);
   else (endpoint === 'chat' ? chatAnswerSchema : textAnswerSchema).parse(JSON.parse(text));
 }
 

@@ -74,10 +74,11 @@ export function addErrorTests({ name, model, endpoint }: Document): void {
   it('429: its tokens of a minute are used up', async () => {
     const token = await addKey(`${name}-429t`, {}, { limits: { tpm: 500 } });
     const usage = { prompt_tokens: 300, completion_tokens: 190, total_tokens: 490 };
-    const choice = endpoint === 'chat' ? { message: { content: 'Hi' } } : { text: 'Hi' };
+    const choice = endpoint === 'text' ? { text: 'Hi' } : { message: { content: 'Hi' } };
     const script = { json: { choices: [{ index: 0, ...choice, finish_reason: 'stop' }], usage } };
-    expect((await call(token, endpoint, { model, max_tokens: 200 }, script)).status).toBe(200);
-    const refused = await call(token, endpoint, { model, max_tokens: 200 });
+    const limit = { [endpoint === 'responses' ? 'max_output_tokens' : 'max_tokens']: 200 };
+    expect((await call(token, endpoint, { model, ...limit }, script)).status).toBe(200);
+    const refused = await call(token, endpoint, { model, ...limit });
     expectError(refused, 429, 'rate_limit_exceeded');
     expect(refused.error['type']).toBe('tokens');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
