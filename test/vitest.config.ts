@@ -41,6 +41,7 @@ export default defineConfig({
                 TURNPIKE_LOCAL: '1',
                 ...passOn('TURNPIKE_FIGURES', 'TURNPIKE_DEEP'),
               },
+              r2Buckets: ['ARCHIVE'],
               ratelimits: { FAILED_KEYS: { namespace_id: '1001', simple: { limit: 5, period: 60 } } },
               workers: [
                 {
