@@ -16,6 +16,18 @@ function passOn(...names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.filter((name) => process.env[name] !== undefined).map((name) => [name, '1']));
 }
 
+/** Only `npm run test:browser` asks for it: it needs a Chromium, which a bare machine does not have. */
+const BROWSER = {
+  root,
+  test: {
+    name: 'browser',
+    globalSetup: ['test/process/serve.ts'],
+    include: ['test/browser/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+};
+
 export default defineConfig({
   root,
   test: {
@@ -67,6 +79,7 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      ...(process.env['TURNPIKE_BROWSER'] === '1' ? [BROWSER] : []),
     ],
   },
 });

@@ -14,7 +14,7 @@ const PAGE_ROWS = 5000;
 const PAGE_OBJECTS = 20;
 
 const DUE = `SELECT workspace, receipts_to, objects_to FROM erasures
-  WHERE done_at IS NULL AND datetime(requested_at) <= datetime(?1) ORDER BY requested_at, workspace`;
+  WHERE done_at IS NULL AND COALESCE(datetime(requested_at) <= datetime(?1), 1) ORDER BY requested_at, workspace`;
 const FIND_PAGE_END = `SELECT id FROM receipts WHERE workspace = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ${PAGE_ROWS - 1}`;
 const ERASE_PAGE = `UPDATE receipts SET key = '${ERASED_KEY}', ${ERASED_COLUMNS.map((name) => `${name} = NULL`).join(', ')}
   WHERE workspace = ?1 AND id > ?2 AND id <= ?3
