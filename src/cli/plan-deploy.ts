@@ -18,5 +18,6 @@ export function planDeploy(options: readonly string[]): readonly (readonly strin
 function pickEnvironment(options: readonly string[]): readonly string[] {
   const at = options.findIndex((option) => /^(--env|-e)(=|$)/.test(option));
   if (at === -1) return [];
-  return options.slice(at, options[at]?.includes('=') === true ? at + 1 : at + 2);
+  const isOne = (options[at] ?? '').includes('=');
+  return options.slice(at, isOne ? at + 1 : at + 2);
 }

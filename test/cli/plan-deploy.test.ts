@@ -47,7 +47,7 @@ describe('§11 wrangler.toml', () => {
     expect(text).not.toMatch(/\b[0-9a-f]{32}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-/i);
     expect(rawConfig).not.toHaveProperty('account_id');
     expect(rawConfig.kv_namespaces).toEqual([{ binding: 'KEYS' }, { binding: 'CATALOG' }]);
-    expect(rawConfig.d1_databases?.map((database) => Object.keys(database))).toEqual([
+    expect((rawConfig.d1_databases ?? []).map((database: object) => Object.keys(database))).toEqual([
       ['binding', 'database_name', 'migrations_dir'],
     ]);
     expect(rawConfig.services).toEqual([{ binding: 'UPSTREAM_1', service: 'turnpike-bridge', entrypoint: 'Bridge' }]);
