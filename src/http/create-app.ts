@@ -23,7 +23,7 @@ import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
 import { buildCorsHeaders, buildPreflightHeaders } from './cors.ts';
 import { describeApi } from './describe-api.ts';
 import { discardBody } from './discard-body.ts';
-import { buildDocsHeaders, buildDocsPage } from './docs-page.ts';
+import { buildDocsPage, readDocsHeaders } from './docs-page.ts';
 import { readRequestBody } from './read-request-body.ts';
 
 type Env = { Variables: { requestId: string; receivedAtMs: number } };
@@ -50,7 +50,7 @@ export function createApp(ports: Ports): App {
   addRoute(app, ports, 'GET', '/health', (context) => context.json({ status: 'ok' }));
   addRoute(app, ports, 'GET', '/openapi.json', (context) => context.json(describeApi(readOrigin(context))));
   addRoute(app, ports, 'GET', '/docs', async (context) => {
-    return context.body(buildDocsPage(readOrigin(context)), 200, await buildDocsHeaders());
+    return context.body(buildDocsPage(readOrigin(context)), 200, await readDocsHeaders());
   });
   app.notFound((context) => {
     return answerError(context, ports, { kind: 'unknown_url', method: context.req.method, path: context.req.path });

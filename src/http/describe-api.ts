@@ -136,12 +136,19 @@ export const API_ROUTES: readonly ApiRoute[] = [
   ...OPEN,
 ];
 
+/** Made at the first request for it: most isolates are never asked, and the address alone differs. */
+let described: JsonSchema | null = null;
+
 /** The document, for a gateway at an origin. */
 export function describeApi(origin: string): JsonSchema {
+  described ??= describeAll();
+  return { openapi: '3.1.0', servers: [{ url: origin }], ...described };
+}
+
+function describeAll(): JsonSchema {
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const route of API_ROUTES) paths[route.path] = { ...paths[route.path], [route.method]: describeRoute(route) };
   return {
-    openapi: '3.1.0',
     info: {
       title: 'Turnpike',
       version: VERSION,
@@ -149,7 +156,6 @@ export function describeApi(origin: string): JsonSchema {
         'An OpenAI-compatible inference gateway. Every answer carries x-request-id, which names its receipt. ' +
         `Inside a stream that has begun an error is one event: ${listCodes('stream').join(', ')}, or one of the codes of 502.`,
     },
-    servers: [{ url: origin }],
     security: [{ key: [] }],
     paths,
     components: {

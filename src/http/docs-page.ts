@@ -49,8 +49,15 @@ ${KEY_MAKER}
 `;
 }
 
-/** The page's headers. The hashes are of what is in it, so they are right by construction. */
-export async function buildDocsHeaders(): Promise<Readonly<Record<string, string>>> {
+let headers: Readonly<Record<string, string>> | null = null;
+
+/** The page's headers, made once. The hashes are of what is in it, so they are right by construction. */
+export async function readDocsHeaders(): Promise<Readonly<Record<string, string>>> {
+  headers ??= await buildHeaders();
+  return headers;
+}
+
+async function buildHeaders(): Promise<Readonly<Record<string, string>>> {
   const policy = [
     "default-src 'none'",
     `script-src '${await toSourceHash(DOCS_SCRIPT)}'`,

@@ -1,13 +1,27 @@
 // What `npm run deploy` does, in which order, and what wrangler.toml may say: no account's ids, no demo engine, every
 // binding explained (SPEC §11).
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { experimental_readRawConfig as readRawConfig } from 'wrangler';
+import { experimental_readRawConfig as readRawConfig, unstable_readConfig as readConfig } from 'wrangler';
 import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
 import { planDeploy } from '../../src/cli/plan-deploy.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+/** What an environment must not lack. */
+const configSchema = z.looseObject({
+  name: z.string(),
+  kv_namespaces: z.array(z.looseObject({ binding: z.string() })).min(2),
+  d1_databases: z.array(z.looseObject({ binding: z.string() })).length(1),
+  durable_objects: z.looseObject({ bindings: z.array(z.looseObject({ name: z.string() })).length(1) }),
+  services: z.array(z.looseObject({ binding: z.string() })).min(1),
+  vars: z.record(z.string(), z.unknown()),
+  limits: z.unknown(),
+  triggers: z.unknown(),
+  migrations: z.unknown(),
+});
 const MIGRATE = ['d1', 'migrations', 'apply', 'DB', '--remote'];
 
 test.each([
@@ -74,6 +88,24 @@ describe('§11 wrangler.toml', () => {
       return !before.startsWith('#') && !within.startsWith('#') && !follows;
     });
     expect(unexplained).toEqual([]);
+  });
+
+  test('§11 the README’s second environment has every binding of the first, and stores of its own', () => {
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const block = /^```toml staging\n([^]*?)^```$/m.exec(readme)?.[1] ?? '';
+    const dir = mkdtempSync(join(tmpdir(), 'turnpike-env-'));
+    const path = join(dir, 'wrangler.toml');
+    writeFileSync(path, `${text}\n${block}`);
+    const [first, second] = [{}, { env: 'staging' }].map((environment) => {
+      return configSchema.parse(readConfig({ config: path, ...environment }, { hideWarnings: true }));
+    });
+    rmSync(dir, { recursive: true });
+    expect(second?.name).toBe('turnpike-staging');
+    expect(second?.d1_databases).toEqual([{ ...first?.d1_databases[0], database_name: 'turnpike-staging' }]);
+    expect(second?.services).toEqual([{ ...first?.services[0], service: 'turnpike-bridge-staging' }]);
+    expect(Object.keys(second?.vars ?? {})).toEqual(Object.keys(first?.vars ?? {}));
+    const { kv_namespaces: kv, durable_objects: objects, limits, triggers, migrations } = second ?? {};
+    expect(first).toMatchObject({ kv_namespaces: kv, durable_objects: objects, limits, triggers, migrations });
   });
 
   test('§11 D1 migrations only add', () => {
