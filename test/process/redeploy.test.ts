@@ -191,4 +191,13 @@ test('§11 streams open across a deploy end and are settled; limits and balance 
   const recorded = async (): Promise<string[]> =>
     (await nextDb.prepare(query).all<{ id: string }>()).results.map(({ id }) => id);
   await expect.poll(recorded, { timeout: 15_000, interval: 200 }).toEqual(ids.toSorted());
+
+  const worker = await host.getWorker(HOST);
+  await worker.scheduled({ scheduledTime: new Date(Date.now() + 2 * 24 * 3_600_000), cron: '17 3 * * *' });
+  const sums = 'SELECT SUM(requests) AS requests, SUM(cost_nano_usd) AS cost FROM usage_daily';
+  const day = await nextDb.prepare(sums).first<{ requests: number; cost: number }>();
+  expect([day?.requests, Number(day?.cost) / 1e9], 'the daily run of the bundle').toEqual([
+    ids.length,
+    expect.closeTo(spent, 9),
+  ]);
 }, 60_000);
