@@ -16,6 +16,18 @@ function passOn(...names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.filter((name) => process.env[name] !== undefined).map((name) => [name, '1']));
 }
 
+/** Only `npm run test:browser` asks for it: it needs a Chromium, which a bare machine does not have. */
+const BROWSER = {
+  root,
+  test: {
+    name: 'browser',
+    globalSetup: ['test/process/serve.ts'],
+    include: ['test/browser/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+};
+
 export default defineConfig({
   root,
   test: {
@@ -43,6 +55,7 @@ export default defineConfig({
                 TURNPIKE_LOCAL: '1',
                 ...passOn('TURNPIKE_FIGURES', 'TURNPIKE_DEEP'),
               },
+              r2Buckets: ['ARCHIVE'],
               ratelimits: { FAILED_KEYS: { namespace_id: '1001', simple: { limit: 5, period: 60 } } },
               workers: [
                 {
@@ -69,6 +82,7 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
         },
       },
+      ...(process.env['TURNPIKE_BROWSER'] === '1' ? [BROWSER] : []),
     ],
   },
 });

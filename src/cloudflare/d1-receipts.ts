@@ -7,7 +7,7 @@ import { START_LENGTH } from '../core/usage-sums.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry, type ReceiptStore } from '../gateway/ports.ts';
 import { fromReceiptRow } from './receipt-row.ts';
-import { readSums, SUM_QUERIES, SUM_ROWS } from './sum-query.ts';
+import { MOVED_QUERIES, readMovedSums, readSums, SUM_QUERIES, SUM_ROWS } from './sum-query.ts';
 
 const READ_DEADLINE_MS = 5000;
 /** Rows that one filtered query of a list walks past at most. */
@@ -52,11 +52,16 @@ export function createD1Receipts(db: D1Database, log: (entry: LogEntry) => void)
         const receipts = (await query.all()).results.map(fromReceiptRow);
         return { rows: receipts, floorId: receipts[rows - 1]?.receipt.id ?? floorId };
       }),
-    sum: ({ workspace, fromId, beforeId }, { width, by }, withoutIds) =>
+    sum: ({ workspace, fromId, beforeId, firstDay, lastDay }, { width, by }, withoutIds) =>
       read(async () => {
         const values = [workspace, fromId, beforeId, START_LENGTH[width], JSON.stringify(withoutIds), SUM_ROWS];
-        const query = db.prepare(SUM_QUERIES[by]).bind(...values);
-        return readSums((await query.all()).results, width, beforeId);
+        // One transaction: a receipt that is just being moved is on one side.
+        const [held, moved] = await db.batch([
+          db.prepare(SUM_QUERIES[by]).bind(...values),
+          db.prepare(MOVED_QUERIES[by]).bind(workspace, firstDay, lastDay),
+        ]);
+        const movedSums = readMovedSums(moved?.results ?? []);
+        return { ...readSums(held?.results ?? [], width, beforeId), movedSums };
       }),
   };
 }

@@ -12,6 +12,8 @@ export type Env = {
   readonly CATALOG: KVNamespace;
   readonly DB: D1Database;
   readonly LEDGER: DurableObjectNamespace<LedgerRpc>;
+  /** Optional: where the daily run moves old receipts. */
+  readonly ARCHIVE?: R2Bucket;
   /** Optional: damps bad keys per address. */
   readonly FAILED_KEYS?: RateLimit;
 };
@@ -34,6 +36,8 @@ type Note = (fault: string) => void;
 
 const SHIPPED_LIMITS: Limits = { rpm: 600, tpm: 1_000_000, concurrency: 64 };
 const KEY_CACHE_MS_MAX = 30_000;
+const RETENTION_DAYS = 400;
+const RETENTION_DAYS_MIN = 31;
 const ISOLATE_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What the adapters need beyond the gateway's own settings. */
@@ -61,6 +65,14 @@ export function parseSettings(env: object, note: Note): Settings & AdapterSettin
     corsOrigins: (readVar(env, 'CORS_ORIGINS') ?? '*').split(',').map((origin) => origin.trim()),
     local: readVar(env, 'TURNPIKE_LOCAL') === '1',
   };
+}
+
+/** How many days receipts stay in D1 (SPEC §12). Ledgers may still replay the last seven, so there is a minimum. */
+export function parseRetentionDays(env: object, note: Note): number {
+  const days = readPositive(env, 'RETENTION_DAYS', RETENTION_DAYS, note);
+  if (days >= RETENTION_DAYS_MIN) return Math.floor(days);
+  note(`the var RETENTION_DAYS is below ${RETENTION_DAYS_MIN}`);
+  return RETENTION_DAYS_MIN;
 }
 
 /** The names of all bindings to which a request can be sent. */

@@ -6,9 +6,10 @@ import { UNKNOWN_FUNDS } from '../core/ledger-credits.ts';
 import { applyCommand, expireLeases, type LedgerChange } from '../core/ledger-state.ts';
 import { type ClosedReceipt, type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
-import { type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
+import { type IdRange, type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type LogEntry } from '../gateway/ports.ts';
+import { type FlushedSums } from './ledger-call.ts';
 import { listHeldReceipts } from './list-held-receipts.ts';
 import { type LedgerStore, type QueuedReceipt } from './ledger-store.ts';
 import { toReceiptRow, UPSERT_RECEIPTS } from './receipt-row.ts';
@@ -26,6 +27,10 @@ export type LedgerBook = {
   readonly readAccount: (query: AccountQuery) => Promise<Account | null>;
   /** At most `rows` of the receipts that D1 may not have as they stand here. */
   readonly listReceipts: (query: ReceiptQuery, rows: number) => ReceiptScan;
+  /** What of a span this ledger says D1 has. */
+  readonly sumFlushed: (range: IdRange) => FlushedSums;
+  /** Blanks what identifies people in all closed receipts held here. */
+  readonly eraseIdentities: () => void;
   /**
    * Expires leases, carries receipts to D1, sets the next alarm. Rejects only when that cannot be set: the platform then
    * runs it again.
@@ -194,6 +199,8 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
       if (expired.touchedIds.length > 0) saveSoon().catch(() => undefined);
       return readAccount(state, query, funds);
     },
+    sumFlushed: (range) => store.sumFlushed(range),
+    eraseIdentities: () => store.eraseIdentities(),
     listReceipts: (query, rows) => listHeldReceipts(state, group.closed, store, query, rows),
     async onAlarm() {
       alarmAtMs = Infinity;

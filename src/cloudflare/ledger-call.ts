@@ -2,7 +2,7 @@
 // after a deploy, so a ledger accepts the version before its own too (SPEC §11).
 
 import { type Account, type AccountQuery } from '../core/ledger-account.ts';
-import { type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
+import { type IdRange, type ReceiptQuery, type ReceiptScan } from '../core/receipt-page.ts';
 import { type LedgerCommand, type LedgerDecision } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
 
@@ -37,10 +37,22 @@ export type LedgerListCall = {
 /** What it found. */
 export type LedgerListReply = { readonly v: LedgerCallVersion; readonly scan: ReceiptScan };
 
+/** What of a span of ids a ledger says D1 has: to be compared with D1 (SPEC §12). */
+export type FlushedSums = {
+  readonly receipts: number;
+  readonly costNanoUsd: number;
+  /** The sum of their revs: a receipt of which D1 has an older form shows. */
+  readonly revs: number;
+  /** Closed receipts of the span that wait for D1. */
+  readonly waiting: number;
+};
+
 /** What a ledger object answers to. */
 export type LedgerRpc = Rpc.DurableObjectBranded & {
   readonly call: (call: LedgerCall) => Promise<LedgerReply>;
   readonly findReceipt: (id: string) => Receipt | null;
   readonly readAccount: (call: AccountCall) => Promise<AccountReply>;
   readonly listReceipts: (call: LedgerListCall) => LedgerListReply;
+  readonly sumFlushed: (range: IdRange) => FlushedSums;
+  readonly eraseIdentities: () => void;
 };

@@ -3,11 +3,13 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { type Receipt } from '../core/receipt.ts';
+import { type IdRange } from '../core/receipt-page.ts';
 import { type Env } from './env.ts';
 import { type LedgerBook, openLedgerBook } from './ledger-book.ts';
 import {
   type AccountCall,
   type AccountReply,
+  type FlushedSums,
   LEDGER_CALL_VERSION,
   type LedgerCall,
   type LedgerListCall,
@@ -53,6 +55,16 @@ export class Ledger extends DurableObject<Env> {
   /** The receipts this object holds that D1 may not have as they stand. */
   listReceipts({ query, rows }: LedgerListCall): LedgerListReply {
     return { v: LEDGER_CALL_VERSION, scan: this.#book.listReceipts(query, rows) };
+  }
+
+  /** What of a span this object says D1 has (SPEC §12). */
+  sumFlushed(range: IdRange): FlushedSums {
+    return this.#book.sumFlushed(range);
+  }
+
+  /** Blanks what identifies people in the receipts this object holds (SPEC §12). */
+  eraseIdentities(): void {
+    this.#book.eraseIdentities();
   }
 
   /** Carries receipts to D1; never throws, since a throwing alarm is dropped after six tries. */

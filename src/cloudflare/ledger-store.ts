@@ -7,6 +7,9 @@ import { createLedgerState } from '../core/ledger-state.ts';
 import { type ClosedReceipt, type LedgerState, type OpenReservation } from '../core/ledger-types.ts';
 import { type Receipt } from '../core/receipt.ts';
 import { type IdRange } from '../core/receipt-page.ts';
+import { type FlushedSums } from './ledger-call.ts';
+import { migrateLedger } from './ledger-schema.ts';
+import { ERASED_COLUMNS, ERASED_KEY } from './receipt-row.ts';
 
 /** What a group of calls changed. */
 export type LedgerChanges = {
@@ -39,12 +42,14 @@ export type LedgerStore = {
   readonly countUnflushed: () => number;
   /** Receipts D1 does not have yet: id and cost in nano-USD. */
   readonly listUnflushedCosts: () => readonly (readonly [id: string, costNanoUsd: number])[];
+  /** Receipts of a span: those D1 has summed, those it does not have yet counted. */
+  readonly sumFlushed: (range: IdRange) => FlushedSums;
+  /** Blanks what identifies people in every receipt, and forgets the keys' own buckets. */
+  readonly eraseIdentities: () => void;
   readonly markFlushed: (seq: number) => void;
   /** Drops flushed receipts closed before `beforeMs`, oldest first, at most `limit`. */
   readonly prune: (beforeMs: number, limit: number) => void;
 };
-
-const SCHEMA_VERSION = 2;
 
 /** Rows from before there were credits hold nothing. */
 type StoredReservation = Omit<OpenReservation, 'heldNanoUsd' | 'outputLimit'> &
@@ -63,10 +68,17 @@ const SCAN_BY_ID = 'SELECT rev, body FROM receipts WHERE +seq > ? AND id >= ? AN
 const FIND_FLOOR = `SELECT substr(id, 1, 14) AS floor_id FROM receipts WHERE id >= ? AND id < ?
   ORDER BY id DESC LIMIT 1 OFFSET ?`;
 
+const SUM_FLUSHED = `SELECT COALESCE(SUM(seq <= ?1), 0) AS receipts, COALESCE(SUM(seq > ?1), 0) AS waiting,
+    COALESCE(SUM(CASE WHEN seq <= ?1 THEN rev END), 0) AS revs,
+    COALESCE(SUM(CASE WHEN seq <= ?1 THEN body ->> '$.cost_nano_usd' END), 0) AS cost
+  FROM receipts WHERE id >= ?2 AND id < ?3`;
+const ERASE_RECEIPTS = `UPDATE receipts SET body = json_set(body, '$.key', '${ERASED_KEY}',
+  ${ERASED_COLUMNS.map((column) => `'$.${column}', NULL`).join(', ')})`;
+
 /** Opens the store, creating or stepping its tables forward. */
 export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
   const { sql } = storage;
-  migrate(storage);
+  migrateLedger(storage);
   let savedSpent: number | null = null;
 
   function readFlushedSeq(): number {
@@ -148,6 +160,21 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
       const rows = sql.exec(query, readFlushedSeq()).toArray();
       return rows.map((row) => [readText(row['id']), readNumber(row['cost'])] as const);
     },
+    sumFlushed({ fromId, beforeId }) {
+      const row = sql.exec(SUM_FLUSHED, readFlushedSeq(), fromId, beforeId).one();
+      return {
+        receipts: readNumber(row['receipts']),
+        costNanoUsd: readNumber(row['cost']),
+        revs: readNumber(row['revs']),
+        waiting: readNumber(row['waiting']),
+      };
+    },
+    eraseIdentities() {
+      storage.transactionSync(() => {
+        sql.exec(ERASE_RECEIPTS);
+        sql.exec("DELETE FROM scopes WHERE name <> ''");
+      });
+    },
     markFlushed(seq) {
       sql.exec('UPDATE ledger SET flushed_seq = MAX(flushed_seq, ?)', seq);
     },
@@ -161,31 +188,6 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
       );
     },
   };
-}
-
-/** Tables are made once; later versions add steps here, each from the version before. */
-function migrate(storage: DurableObjectStorage): void {
-  const { sql } = storage;
-  storage.transactionSync(() => {
-    sql.exec('CREATE TABLE IF NOT EXISTS ledger (schema_version INTEGER NOT NULL, flushed_seq INTEGER NOT NULL)');
-    const [row] = sql.exec('SELECT schema_version FROM ledger').toArray();
-    const version = row === undefined ? 0 : readNumber(row['schema_version']);
-    if (version < 1) createTables(sql);
-    if (version < 2) {
-      sql.exec('ALTER TABLE ledger ADD COLUMN spent_nano_usd INTEGER');
-      sql.exec('ALTER TABLE ledger ADD COLUMN spent_seq INTEGER NOT NULL DEFAULT 0');
-    }
-    if (version < SCHEMA_VERSION) sql.exec('UPDATE ledger SET schema_version = ?', SCHEMA_VERSION);
-  });
-}
-
-function createTables(sql: SqlStorage): void {
-  sql.exec('INSERT INTO ledger VALUES (1, 0)');
-  sql.exec(`CREATE TABLE scopes (name TEXT PRIMARY KEY, requests_units INTEGER NOT NULL, requests_at_ms INTEGER NOT NULL,
-      tokens_units INTEGER NOT NULL, tokens_at_ms INTEGER NOT NULL) WITHOUT ROWID`);
-  sql.exec('CREATE TABLE reservations (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID');
-  sql.exec(`CREATE TABLE receipts (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, rev INTEGER NOT NULL,
-      closed_at_ms INTEGER NOT NULL, body TEXT NOT NULL)`);
 }
 
 /** What was spent up to a receipt; code from before this column writes receipts without it, and then it is unknown. */

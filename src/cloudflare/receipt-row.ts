@@ -41,6 +41,11 @@ const plainColumns = [
 
 const COLUMNS = ['rev', ...plainColumns, ...usageColumns, 'rates'] as const;
 
+/** Columns that an erasure empties: what callers wrote of their users, and what leads back to a caller's own records. */
+export const ERASED_COLUMNS = ['completion_id', 'client_request_id', 'end_user'] as const;
+/** What an erasure puts in the place of a key's id, which may be a person's name. */
+export const ERASED_KEY = 'erased';
+
 const rowSchema = z.object({
   rev: z.number(),
   workspace: z.string(),

@@ -1,6 +1,6 @@
 // What a workspace spent before its ledger object began to count: read from the receipts in D1 when the object finds
-// itself without a count, because it is new or was emptied (SPEC §5). Receipts that D1 may not have yet are counted from
-// the object itself, each receipt once.
+// itself without a count, because it is new or was emptied (SPEC §5), and from the sums of those that were moved out.
+// Receipts that D1 may not have yet are counted from the object itself, each receipt once.
 
 import { beginRebuild, type Credits, endRebuild } from '../core/ledger-credits.ts';
 import { withDeadline } from '../gateway/deadline.ts';
@@ -30,8 +30,10 @@ const READ_DEADLINE_MS = 25_000;
 /** After a failure nobody waits for so long. */
 const RETRY_MS = 1000;
 
-const SUM = `SELECT COALESCE(SUM(cost_nano_usd), 0) FROM receipts
-  WHERE workspace = ?1 AND id NOT IN (SELECT value FROM json_each(?2))`;
+/** One statement, so that a receipt which is just being moved counts on one side. */
+const SUM = `SELECT (SELECT COALESCE(SUM(cost_nano_usd), 0) FROM receipts
+    WHERE workspace = ?1 AND id NOT IN (SELECT value FROM json_each(?2)))
+  + (SELECT COALESCE(SUM(cost_nano_usd), 0) FROM usage_moved WHERE workspace = ?1)`;
 
 /** Creates the history of one workspace. */
 export function createSpentHistory({ db, credits, listOwnCosts, now, log }: SpentHistoryInput): SpentHistory {

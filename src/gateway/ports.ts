@@ -59,17 +59,25 @@ export type ReceiptStore = {
   ) => Promise<Result<ReceiptScan, GatewayError>>;
   /**
    * Sums over the newest receipts of the range, a bounded number of them, without those named. What lies below `floorId`
-   * is not among them; null when nothing does.
+   * is not among them; null when nothing does. `movedSums`: what of the range's days was moved out of the record by then,
+   * by whole days.
    */
   readonly sum: (
     range: UsageRange,
     grouping: UsageGrouping,
     withoutIds: readonly string[],
-  ) => Promise<Result<{ readonly sums: readonly UsageSum[]; readonly floorId: string | null }, GatewayError>>;
+  ) => Promise<Result<RecordSums, GatewayError>>;
 };
 
-/** A workspace's receipts of a time. */
-export type UsageRange = IdRange & { readonly workspace: string };
+/** What the record says of a range: see {@link ReceiptStore}. */
+export type RecordSums = {
+  readonly sums: readonly UsageSum[];
+  readonly floorId: string | null;
+  readonly movedSums: readonly UsageSum[];
+};
+
+/** A workspace's receipts of a time, and the UTC days which that touches, both included. */
+export type UsageRange = IdRange & { readonly workspace: string; readonly firstDay: string; readonly lastDay: string };
 
 /** What goes to a backend. */
 export type UpstreamRequest = {

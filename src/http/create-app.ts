@@ -21,7 +21,9 @@ import { sumUsage } from '../gateway/sum-usage.ts';
 import { type Endpoint } from '../openai/endpoint.ts';
 import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
 import { buildCorsHeaders, buildPreflightHeaders } from './cors.ts';
+import { describeApi } from './describe-api.ts';
 import { discardBody } from './discard-body.ts';
+import { buildDocsPage, readDocsHeaders } from './docs-page.ts';
 import { readRequestBody } from './read-request-body.ts';
 
 type Env = { Variables: { requestId: string; receivedAtMs: number } };
@@ -46,6 +48,10 @@ export function createApp(ports: Ports): App {
   for (const endpoint of SERVED_ENDPOINTS) addInference(app, ports, isolate, endpoint);
   addReads(app, ports);
   addRoute(app, ports, 'GET', '/health', (context) => context.json({ status: 'ok' }));
+  addRoute(app, ports, 'GET', '/openapi.json', (context) => context.json(describeApi(readOrigin(context))));
+  addRoute(app, ports, 'GET', '/docs', async (context) => {
+    return context.body(buildDocsPage(readOrigin(context)), 200, await readDocsHeaders());
+  });
   app.notFound((context) => {
     return answerError(context, ports, { kind: 'unknown_url', method: context.req.method, path: context.req.path });
   });
@@ -133,6 +139,10 @@ function addReads(app: App, ports: Ports): void {
   addRead('/v1/receipts', null, (caller, context) => listReceipts(ports, caller, readSearch(context)));
   addRead('/v1/receipts/:id', null, (caller, context) => readReceipt(ports, caller, readTail(context)));
   addRead('/v1/usage', 'receipts:read', (caller, context) => sumUsage(ports, caller, readSearch(context)));
+}
+
+function readOrigin(context: Context<Env>): string {
+  return new URL(context.req.url).origin;
 }
 
 function readSearch(context: Context<Env>): URLSearchParams {

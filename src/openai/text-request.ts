@@ -23,7 +23,8 @@ const textShape = {
   echo: z.boolean().nullish(),
   suffix: z.string().nullish(),
 };
-const textSchema = z.looseObject(textShape);
+/** What is checked of a text completion request. */
+export const textSchema = z.looseObject(textShape);
 
 /** Every field of a text completion request that the gateway knows. */
 export const TEXT_FIELDS: ReadonlySet<string> = new Set([...Object.keys(textShape), 'model']);

@@ -2,10 +2,13 @@
 // (SPEC §11).
 
 import { env } from 'cloudflare:workers';
-import { evictDurableObject, reset, runInDurableObject } from 'cloudflare:test';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LedgerCall, type LedgerReply } from '../../src/cloudflare/ledger-call.ts';
+import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import * as z from 'zod';
+import { LEDGER_CALL_VERSION, type LedgerCall, type LedgerReply } from '../../src/cloudflare/ledger-call.ts';
 import { createLedgerClient } from '../../src/cloudflare/ledger-client.ts';
+import recordedV1 from '../fixtures/ledger-calls/v1.json';
+import recordedV2 from '../fixtures/ledger-calls/v2.json';
 import { buildReservation, type ReservationOptions } from '../core/build-reservation.ts';
 import { prepare } from './fixtures.ts';
 
@@ -68,6 +71,76 @@ describe('§11 a ledger after the step to credits', () => {
     });
     await evictDurableObject(stub);
     expect((await stub.readAccount({ v: 2, query: query(workspace) })).account).toMatchObject({ spentNanoUsd: 16_000 });
+  });
+});
+
+const recordedSchema = z.array(z.custom<LedgerCall>((call) => typeof call === 'object' && call !== null));
+const RECORDED = [recordedV1, recordedV2].map((calls) => recordedSchema.parse(calls));
+
+describe('§11 calls as the gateway of each version sent them', () => {
+  it('§11 there are recordings of this version and the one before', () => {
+    const versions = RECORDED.map((calls) => calls[0]?.v);
+    expect(versions.slice(-2)).toEqual([LEDGER_CALL_VERSION - 1, LEDGER_CALL_VERSION]);
+    for (const calls of RECORDED) {
+      expect(calls.map(({ command }) => command.type)).toEqual(['reserve', 'renew', 'settle', 'release']);
+    }
+  });
+
+  it.each(RECORDED.map((calls) => [calls[0]?.v, calls] as const))(
+    '§11 version %i: admitted, renewed, settled; the receipt is in D1 as it was sent, once',
+    async (v, [reserving, renewing, settling, releasing]) => {
+      const [first, second, third, fourth] = [reserving!, renewing!, settling!, releasing!];
+      if (third.command.type !== 'settle') throw new Error('the third is the settlement');
+      const { receipt } = third.command.reservation;
+      const insert = "INSERT INTO credit_grants (workspace, amount_usd) VALUES (?, '1')";
+      await env.DB.prepare(insert).bind(receipt.workspace).run();
+      const stub = env.LEDGER.getByName(receipt.workspace);
+      expect(await stub.call(first)).toMatchObject({ decision: { type: 'admitted' } });
+      const account = await stub.readAccount({ v: 2, query: query(receipt.workspace) });
+      expect(account.account?.concurrency.inUse).toBe(1);
+      expect(Number(account.account?.heldNanoUsd) > 0, 'a hold where there are credits').toBe(v === 2);
+      expect(await stub.call(second)).toMatchObject({ decision: { type: 'renewed', go: true } });
+      await evictDurableObject(stub);
+      expect(await stub.call(third)).toMatchObject({ decision: { type: 'settled' } });
+      expect(await stub.call(third)).toMatchObject({ decision: { type: 'settled' } });
+      expect(await stub.call(fourth)).toMatchObject({ decision: { type: 'released' } });
+      expect(await stub.findReceipt(receipt.id)).toEqual(receipt);
+      const after = await stub.readAccount({ v: 2, query: query(receipt.workspace) });
+      expect(after.account).toMatchObject({ spentNanoUsd: receipt.cost_nano_usd, heldNanoUsd: 0 });
+      await vi.waitUntil(() => runDurableObjectAlarm(stub));
+      const select = 'SELECT rev, cost_nano_usd FROM receipts WHERE workspace = ?';
+      const { results } = await env.DB.prepare(select).bind(receipt.workspace).all();
+      expect(results).toEqual([{ rev: 1, cost_nano_usd: receipt.cost_nano_usd }]);
+    },
+  );
+});
+
+describe('§11 the object’s tables have a row that says their version', () => {
+  const readShape = (name: string): Promise<unknown> =>
+    runInDurableObject(env.LEDGER.getByName(name), (_, { storage: { sql } }) => ({
+      version: sql.exec('SELECT schema_version FROM ledger').toArray(),
+      columns: ['ledger', 'scopes', 'reservations', 'receipts'].map((table) =>
+        sql.exec(`SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info('${table}')`).toArray(),
+      ),
+    }));
+
+  it('§11 stepped forward from the first version they are what new ones are; a later version is left alone', async () => {
+    for (const name of ['ws-new', 'ws-stepped', 'ws-later']) await env.LEDGER.getByName(name).findReceipt('req_none');
+    const fresh = await readShape('ws-new');
+    await runInDurableObject(env.LEDGER.getByName('ws-stepped'), (_, { storage: { sql } }) => {
+      sql.exec('ALTER TABLE ledger DROP COLUMN spent_nano_usd');
+      sql.exec('ALTER TABLE ledger DROP COLUMN spent_seq');
+      sql.exec('UPDATE ledger SET schema_version = 1');
+    });
+    await runInDurableObject(env.LEDGER.getByName('ws-later'), (_, { storage: { sql } }) => {
+      sql.exec('UPDATE ledger SET schema_version = 99');
+    });
+    for (const name of ['ws-stepped', 'ws-later']) {
+      await evictDurableObject(env.LEDGER.getByName(name));
+      expect(await env.LEDGER.getByName(name).call(settle({ workspace: name }))).toMatchObject({ v: 2 });
+    }
+    expect(await readShape('ws-stepped')).toEqual(fresh);
+    expect(await readShape('ws-later')).toMatchObject({ version: [{ schema_version: 99 }] });
   });
 });
 

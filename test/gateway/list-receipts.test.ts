@@ -55,7 +55,7 @@ function build(held: Source, recorded: Source): { readonly ports: Ports; readonl
       async sum(range) {
         calls.push(`record ${range.workspace}`);
         const scan = recorded({ ...range, key: null, model: null });
-        return scan.ok ? ok({ sums: [], floorId: scan.value.floorId }) : scan;
+        return scan.ok ? ok({ sums: [], floorId: scan.value.floorId, movedSums: [] }) : scan;
       },
     },
     backends: { send: unused },
@@ -122,6 +122,33 @@ test('§9 usage: more receipts than are summed at once are refused, not left out
   const refused = await sum(build(nothing, endless()).ports);
   expect(refused).toMatchObject({ error: { code: 'invalid_value', param: 'from' } });
   expect(await sum(build(endless(), nothing).ports)).toMatchObject({ error: AWAY });
+});
+
+test('§12 usage: receipts that are moved between two queries make no sum at all, rather than a wrong one', async () => {
+  const { ports } = build(nothing, nothing);
+  const counts = {
+    requests: 1n,
+    input_tokens: 1n,
+    cached_input_tokens: 0n,
+    cache_write_tokens: 0n,
+    output_tokens: 1n,
+    reasoning_tokens: 0n,
+    cost_nano_usd: 1n,
+  };
+  const moved = { start: '2026-11-20T00:00:00.000Z', name: 'm', counts };
+  const answer = async (before: number, after: number): Promise<Result<unknown, GatewayError>> => {
+    const parts = [before, after].map((count, at) => ({
+      movedSums: Array.from({ length: count }, () => moved),
+      floorId: at === 0 ? 'x' : null,
+    }));
+    const receipts = {
+      ...ports.receipts,
+      sum: async () => ok({ sums: [], ...(parts.shift() ?? { movedSums: [], floorId: null }) }),
+    };
+    return sum({ ...ports, receipts });
+  };
+  expect(await answer(0, 1)).toEqual(err(AWAY));
+  expect(await answer(1, 1)).toMatchObject({ value: { data: [{ requests: 1 }] } });
 });
 
 test('§9 a source that does not answer: no list and no sum, rather than a part', async () => {
