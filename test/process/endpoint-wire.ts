@@ -37,6 +37,8 @@ export type Wire = {
   readonly path: '/v1/chat/completions' | '/v1/completions' | '/v1/responses';
   /** Whether several choices can be asked for. */
   readonly hasChoices: boolean;
+  /** The field that bounds the output. */
+  readonly limitField: 'max_tokens' | 'max_output_tokens';
   /** The code that a client is told in a stream: that of a response is one of OpenAI's own set. */
   readonly toShownCode: (code: string | null) => string | null;
   readonly readStream: (text: string) => Seen;
@@ -100,8 +102,9 @@ function readCompletion(name: 'chat' | 'text', text: string): Seen {
 
 const completions = (
   name: 'chat' | 'text',
-): Pick<Wire, 'hasChoices' | 'toShownCode' | 'readStream' | 'readAnswer'> => ({
+): Pick<Wire, 'hasChoices' | 'limitField' | 'toShownCode' | 'readStream' | 'readAnswer'> => ({
   hasChoices: true,
+  limitField: 'max_tokens',
   toShownCode: (code) => code,
   readStream: (stream) => readCompletions(name, stream),
   readAnswer: (answer) => readCompletion(name, answer),
@@ -165,6 +168,7 @@ const responses: Wire = {
   name: 'responses',
   path: '/v1/responses',
   hasChoices: false,
+  limitField: 'max_output_tokens',
   toShownCode: () => 'server_error',
   ask: (model, stream, more = {}) => ({ model, stream, input: 'Say hello.', ...more }),
   readStream(stream) {
