@@ -3,6 +3,7 @@
 import { composePorts } from './cloudflare/compose-ports.ts';
 import { type Env } from './cloudflare/env.ts';
 import { runDaily } from './cloudflare/run-daily.ts';
+import { REPLAY_CRON, runReplays } from './cloudflare/run-replays.ts';
 import { createApp } from './http/create-app.ts';
 
 export { Ledger } from './cloudflare/ledger-object.ts';
@@ -20,5 +21,6 @@ function appOf(env: Env): ReturnType<typeof createApp> {
 
 export default {
   fetch: (request, env, context) => appOf(env).fetch(request, env, context),
-  scheduled: (controller, env) => runDaily(env, controller.scheduledTime),
+  scheduled: (controller, env) =>
+    controller.cron === REPLAY_CRON ? runReplays(env, Date.now) : runDaily(env, controller.scheduledTime),
 } satisfies ExportedHandler<Env>;

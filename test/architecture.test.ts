@@ -19,7 +19,10 @@ const ROOMS: Readonly<Record<string, Room>> = {
   cloudflare: { rooms: ['core'], packages: [/^zod$/, /^cloudflare:workers$/] },
   'backends/bridge': { rooms: ['core'], packages: [/^zod$/, /^cloudflare:workers$/] },
   'backends/demo': { rooms: ['core'], packages: [/^zod$/, /^cloudflare:workers$/] },
-  cli: { rooms: ['core'], packages: [/^node:/, /^zod$/, /^miniflare$/, /^wrangler$/] },
+  cli: {
+    rooms: ['core'],
+    packages: [/^node:/, /^zod$/, /^miniflare$/, /^wrangler$/, /^commander$/, /^cli-table3$/, /^cli-progress$/],
+  },
   index: { rooms: ['http', 'cloudflare'], packages: [] },
 };
 

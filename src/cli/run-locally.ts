@@ -45,6 +45,8 @@ export type LocalGateway = FilledStore & {
   readonly stop: () => Promise<void>;
   readonly getKVNamespace: (binding: string) => ReturnType<Miniflare['getKVNamespace']>;
   readonly getD1Database: (binding?: string) => ReturnType<Miniflare['getD1Database']>;
+  /** Runs what a cron of wrangler.toml would. */
+  readonly runScheduled: (cron: string) => Promise<void>;
   /** The process to measure. */
   readonly workerdPid: () => number | undefined;
 };
@@ -91,8 +93,12 @@ export async function runLocally(options: RunOptions): Promise<LocalGateway> {
 function buildAccess(
   miniflare: Miniflare,
   config: LocalConfig,
-): Pick<LocalGateway, 'getKVNamespace' | 'getD1Database'> {
+): Pick<LocalGateway, 'getKVNamespace' | 'getD1Database' | 'runScheduled'> {
   return {
+    async runScheduled(cron) {
+      const worker = await miniflare.getWorker(config.gateway.name);
+      await worker.scheduled({ cron });
+    },
     getKVNamespace: (binding) => miniflare.getKVNamespace(binding, config.gateway.name),
     getD1Database: (binding = config.d1.binding) => miniflare.getD1Database(binding, config.gateway.name),
   };

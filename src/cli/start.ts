@@ -19,6 +19,9 @@ import { clearStateFolder } from './state-folder.ts';
 import { fetchUpstreamModels } from './upstream-models.ts';
 import { onStopRequest } from './stop-request.ts';
 
+/** The cron of wrangler.toml that looks for replays, and how often it is run here. */
+const REPLAY_CRON = '*/5 * * * *';
+const REPLAY_MS = 5000;
 const ROOT = resolve(import.meta.dirname, '../..');
 
 await main();
@@ -75,6 +78,8 @@ async function start(options: StartOptions, signal: AbortSignal): Promise<LocalG
     if (gateway.catalogKept) {
       console.log('catalog: kept as it is in KV, because it was edited (--fresh starts over, --catalog replaces it)');
     }
+    // Crons do not fire here by themselves; what an operator waits for must.
+    setInterval(() => void gateway.runScheduled(REPLAY_CRON).catch(() => undefined), REPLAY_MS).unref();
     const model = chooseCurlModel(gateway.catalogText, firstModel);
     for (const line of buildReadyLines(gateway.url, model)) console.log(line);
     return gateway;

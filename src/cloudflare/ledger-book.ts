@@ -31,6 +31,8 @@ export type LedgerBook = {
   readonly sumFlushed: (range: IdRange) => FlushedSums;
   /** Blanks what identifies people in all closed receipts held here. */
   readonly eraseIdentities: () => void;
+  /** Has the receipts closed since then carried to D1 again, and tells how many wait for it. */
+  readonly replayReceipts: (sinceMs: number) => Promise<number>;
   /**
    * Expires leases, carries receipts to D1, sets the next alarm. Rejects only when that cannot be set: the platform then
    * runs it again.
@@ -201,6 +203,15 @@ export function openLedgerBook({ store, setAlarm, db, facts, now, random, log }:
     },
     sumFlushed: (range) => store.sumFlushed(range),
     eraseIdentities: () => store.eraseIdentities(),
+    async replayReceipts(sinceMs) {
+      store.unmarkFlushed(sinceMs);
+      unflushed = store.countUnflushed();
+      if (unflushed > 0) {
+        alarmAtMs = now();
+        await setAlarm(alarmAtMs);
+      }
+      return unflushed;
+    },
     listReceipts: (query, rows) => listHeldReceipts(state, group.closed, store, query, rows),
     async onAlarm() {
       alarmAtMs = Infinity;

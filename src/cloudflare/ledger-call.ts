@@ -55,4 +55,5 @@ export type LedgerRpc = Rpc.DurableObjectBranded & {
   readonly listReceipts: (call: LedgerListCall) => LedgerListReply;
   readonly sumFlushed: (range: IdRange) => FlushedSums;
   readonly eraseIdentities: () => void;
+  readonly replayReceipts: (sinceMs: number) => Promise<number>;
 };

@@ -67,6 +67,11 @@ export class Ledger extends DurableObject<Env> {
     this.#book.eraseIdentities();
   }
 
+  /** Has receipts carried to D1 again; returns how many (SPEC §9). */
+  replayReceipts(sinceMs: number): Promise<number> {
+    return this.#book.replayReceipts(sinceMs);
+  }
+
   /** Carries receipts to D1; never throws, since a throwing alarm is dropped after six tries. */
   override async alarm(): Promise<void> {
     await this.#book.onAlarm();

@@ -47,6 +47,8 @@ export type LedgerStore = {
   /** Blanks what identifies people in every receipt, and forgets the keys' own buckets. */
   readonly eraseIdentities: () => void;
   readonly markFlushed: (seq: number) => void;
+  /** Takes back that D1 has the receipts closed since then. */
+  readonly unmarkFlushed: (sinceMs: number) => void;
   /** Drops flushed receipts closed before `beforeMs`, oldest first, at most `limit`. */
   readonly prune: (beforeMs: number, limit: number) => void;
 };
@@ -177,6 +179,10 @@ export function openLedgerStore(storage: DurableObjectStorage): LedgerStore {
     },
     markFlushed(seq) {
       sql.exec('UPDATE ledger SET flushed_seq = MAX(flushed_seq, ?)', seq);
+    },
+    unmarkFlushed(sinceMs) {
+      const first = 'SELECT MIN(seq) - 1 FROM receipts WHERE closed_at_ms >= ?';
+      sql.exec(`UPDATE ledger SET flushed_seq = MIN(flushed_seq, COALESCE((${first}), flushed_seq))`, sinceMs);
     },
     prune(beforeMs, limit) {
       sql.exec(
