@@ -8,7 +8,13 @@ import { readSpent } from './check-stores.ts';
 import { faultOf, type Finding, wellAs } from './doctor.ts';
 import type { OperatorStore } from './operator-store.ts';
 
-export type GatewayAccess = { readonly url: string; readonly key: string; readonly model?: string };
+export type GatewayAccess = {
+  readonly url: string;
+  readonly key: string;
+  readonly model?: string;
+  /** How long ledger and D1 may take to agree. */
+  readonly settledWithinMs?: number;
+};
 
 const DEADLINE_MS = 30_000;
 /** A receipt reaches D1 within some seven seconds. */
@@ -52,7 +58,7 @@ async function checkReceipt(store: OperatorStore, access: GatewayAccess, id: str
   const { workspace, cost_usd: cost } = receiptSchema.parse(reply.body);
   const query = 'SELECT status FROM receipts WHERE workspace = ?1 AND id = ?2';
   const isThere = async (): Promise<boolean> => (await store.query(query, workspace, id)).length === 1;
-  if (!(await waitFor(isThere))) {
+  if (!(await waitFor(access, isThere))) {
     return [
       faultOf(
         'receipt',
@@ -65,7 +71,11 @@ async function checkReceipt(store: OperatorStore, access: GatewayAccess, id: str
 }
 
 /** The ledger's own count against the receipts; both move while others call, so they must only meet once. */
-async function checkSums(store: OperatorStore, access: GatewayAccess, workspace: string): Promise<readonly Finding[]> {
+export async function checkSums(
+  store: OperatorStore,
+  access: GatewayAccess,
+  workspace: string,
+): Promise<readonly Finding[]> {
   const first = await ask(access, '/v1/credits');
   if (first.status === 403) {
     return [wellAs('ledger', 'not compared with D1: that needs a key with the scope receipts:read')];
@@ -76,15 +86,18 @@ async function checkSums(store: OperatorStore, access: GatewayAccess, workspace:
     record = await readSpent(store, workspace);
     return ledger === record;
   };
-  if (await waitFor(isSame)) return [wellAs('ledger', `${workspace} spent ${toUsd(ledger)} USD, as D1 says`)];
+  if (await waitFor(access, isSame)) return [wellAs('ledger', `${workspace} spent ${toUsd(ledger)} USD, as D1 says`)];
   const detail = `${workspace} spent ${toUsd(ledger)} USD by its ledger, ${toUsd(record)} by D1`;
   return [faultOf('ledger', detail, `after a restore of D1: receipts replay --workspace ${workspace}`)];
 }
 
-async function waitFor(isGood: () => Promise<boolean>): Promise<boolean> {
+async function waitFor(
+  { settledWithinMs = SETTLED_WITHIN_MS }: GatewayAccess,
+  isGood: () => Promise<boolean>,
+): Promise<boolean> {
   for (let waitedMs = 0; ; waitedMs += POLL_MS) {
     if (await isGood()) return true;
-    if (waitedMs >= SETTLED_WITHIN_MS) return false;
+    if (waitedMs >= settledWithinMs) return false;
     await sleep(POLL_MS);
   }
 }

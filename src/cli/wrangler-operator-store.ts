@@ -47,7 +47,8 @@ export function openWranglerStore(where: readonly string[], run: RunWrangler): O
     async readEntry(namespace, name) {
       // What wrangler says of an entry that is missing differs from place to place.
       if (!(await listEntries(namespace, name)).includes(name)) return null;
-      return askKv(['get', name, '--text'], namespace);
+      // Wrangler ends the text with a line end of its own.
+      return (await askKv(['get', name, '--text'], namespace)).replace(/\n$/, '');
     },
     async writeEntry(namespace, name, text) {
       // In a file: arguments can be seen by everybody on the machine.
