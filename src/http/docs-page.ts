@@ -131,14 +131,18 @@ function buildErrorRow({ status, code, when, places }: ApiError): readonly strin
   return [places.includes('stream') ? 'in a stream' : String(status), `<code>${code}</code>`, escapeHtml(when)];
 }
 
-/** A table that scrolls by itself where the screen is narrow; its region can be reached with the keyboard. */
+/**
+ * A table, whose rows become blocks on a narrow screen; with its roles written out, since such a layout takes them away.
+ * Its region scrolls by itself where it must, and can be reached with the keyboard.
+ */
 function buildTable(name: string, heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const head = heads.map((text) => `<th scope="col">${text}</th>`).join('');
-  const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n');
-  return `<div class="scroll" role="region" aria-label="${name}" tabindex="0"><table>
-<thead><tr>${head}</tr></thead>
-<tbody>
-${body}
+  const buildRow = (cells: string): string => `<tr role="row">${cells}</tr>`;
+  const head = heads.map((text) => `<th scope="col" role="columnheader">${text}</th>`).join('');
+  const body = rows.map((cells) => buildRow(cells.map((cell) => `<td role="cell">${cell}</td>`).join('')));
+  return `<div class="scroll" role="region" aria-label="${name}" tabindex="0"><table role="table">
+<thead role="rowgroup">${buildRow(head)}</thead>
+<tbody role="rowgroup">
+${body.join('\n')}
 </tbody></table></div>`;
 }
 
