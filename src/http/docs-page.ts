@@ -136,7 +136,6 @@ function buildErrorRow({ status, code, when, places }: ApiError): readonly strin
  * Its region scrolls by itself where it must, and can be reached with the keyboard.
  */
 function buildTable(name: string, heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const buildRow = (cells: string): string => `<tr role="row">${cells}</tr>`;
   const head = heads.map((text) => `<th scope="col" role="columnheader">${text}</th>`).join('');
   const body = rows.map((cells) => buildRow(cells.map((cell) => `<td role="cell">${cell}</td>`).join('')));
   return `<div class="scroll" role="region" aria-label="${name}" tabindex="0"><table role="table">
@@ -144,6 +143,10 @@ function buildTable(name: string, heads: readonly string[], rows: readonly (read
 <tbody role="rowgroup">
 ${body.join('\n')}
 </tbody></table></div>`;
+}
+
+function buildRow(cells: string): string {
+  return `<tr role="row">${cells}</tr>`;
 }
 
 function escapeHtml(text: string): string {
