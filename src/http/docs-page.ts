@@ -34,11 +34,11 @@ export function buildDocsPage(origin: string): string {
 ${buildQuickStart(base)}
 <section aria-labelledby="endpoints"><h2 id="endpoints">Endpoints</h2>
 <p>The key goes into <code>Authorization: Bearer tp_…</code>. Every answer carries <code>x-request-id</code>: it names the request’s receipt, <code>GET /v1/receipts/{request_id}</code>.</p>
-${buildTable('Endpoints', ['Method', 'Path', 'What', 'Scope'], API_ROUTES.map(buildRouteRow))}
+${buildTable('Table of endpoints', ['Method', 'Path', 'What', 'Scope'], API_ROUTES.map(buildRouteRow))}
 </section>
 <section aria-labelledby="errors"><h2 id="errors">Errors</h2>
 <p>Always <code>{"error":{"message","type","param","code"}}</code>. <code>param</code> is the path of the field, such as <code>messages[0].role</code>. <code>Retry-After</code> and <code>x-should-retry</code> say whether and when to try again; the SDKs heed them.</p>
-${buildTable('Errors', ['Status', 'Code', 'When'], API_ERRORS.map(buildErrorRow))}
+${buildTable('Table of errors', ['Status', 'Code', 'When'], API_ERRORS.map(buildErrorRow))}
 </section>
 ${KEY_MAKER}
 </main>
