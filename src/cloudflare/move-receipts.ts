@@ -61,7 +61,10 @@ export async function moveReceipts(work: DailyWork, firstOpenDay: string): Promi
   return { receipts, objects, finished: false };
 }
 
-/** One object: receipts of one workspace and one day, at most so many. Its name is decided by the first of them. */
+/**
+ * One object: receipts of one workspace and one day, at most so many. Its name comes from what is in it: written again it
+ * is the same object, and with any other content it never takes the place of one whose rows are deleted.
+ */
 async function moveObject(
   db: D1Database,
   archive: R2Bucket,
@@ -74,10 +77,15 @@ async function moveObject(
   const last = rows.at(-1);
   if (last === undefined) return 0;
   const lines = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
-  await archive.put(`receipts/${workspace}/${day}/${firstId}.jsonl`, lines, {
+  await archive.put(`receipts/${workspace}/${day}/${firstId}-${await toContentHash(lines)}.jsonl`, lines, {
     httpMetadata: { contentType: 'application/x-ndjson' },
   });
   const values = [workspace, JSON.stringify(rows.map(({ id, rev }) => [id, rev])), firstId, last.id];
   await db.batch([db.prepare(SUM_MOVED).bind(...values), db.prepare(DELETE_MOVED).bind(...values)]);
   return rows.length;
+}
+
+async function toContentHash(text: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+  return [...digest.subarray(0, 8)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -34,11 +34,11 @@ export function buildDocsPage(origin: string): string {
 ${buildQuickStart(base)}
 <section aria-labelledby="endpoints"><h2 id="endpoints">Endpoints</h2>
 <p>The key goes into <code>Authorization: Bearer tp_…</code>. Every answer carries <code>x-request-id</code>: it names the request’s receipt, <code>GET /v1/receipts/{request_id}</code>.</p>
-${buildTable('Endpoints', ['Method', 'Path', 'What', 'Scope'], API_ROUTES.map(buildRouteRow))}
+${buildTable('Table of endpoints', ['Method', 'Path', 'What', 'Scope'], API_ROUTES.map(buildRouteRow))}
 </section>
 <section aria-labelledby="errors"><h2 id="errors">Errors</h2>
 <p>Always <code>{"error":{"message","type","param","code"}}</code>. <code>param</code> is the path of the field, such as <code>messages[0].role</code>. <code>Retry-After</code> and <code>x-should-retry</code> say whether and when to try again; the SDKs heed them.</p>
-${buildTable('Errors', ['Status', 'Code', 'When'], API_ERRORS.map(buildErrorRow))}
+${buildTable('Table of errors', ['Status', 'Code', 'When'], API_ERRORS.map(buildErrorRow))}
 </section>
 ${KEY_MAKER}
 </main>
@@ -131,15 +131,22 @@ function buildErrorRow({ status, code, when, places }: ApiError): readonly strin
   return [places.includes('stream') ? 'in a stream' : String(status), `<code>${code}</code>`, escapeHtml(when)];
 }
 
-/** A table that scrolls by itself where the screen is narrow; its region can be reached with the keyboard. */
+/**
+ * A table, whose rows become blocks on a narrow screen; with its roles written out, since such a layout takes them away.
+ * Its region scrolls by itself where it must, and can be reached with the keyboard.
+ */
 function buildTable(name: string, heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const head = heads.map((text) => `<th scope="col">${text}</th>`).join('');
-  const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n');
-  return `<div class="scroll" role="region" aria-label="${name}" tabindex="0"><table>
-<thead><tr>${head}</tr></thead>
-<tbody>
-${body}
+  const head = heads.map((text) => `<th scope="col" role="columnheader">${text}</th>`).join('');
+  const body = rows.map((cells) => buildRow(cells.map((cell) => `<td role="cell">${cell}</td>`).join('')));
+  return `<div class="scroll" role="region" aria-label="${name}" tabindex="0"><table role="table">
+<thead role="rowgroup">${buildRow(head)}</thead>
+<tbody role="rowgroup">
+${body.join('\n')}
 </tbody></table></div>`;
+}
+
+function buildRow(cells: string): string {
+  return `<tr role="row">${cells}</tr>`;
 }
 
 function escapeHtml(text: string): string {

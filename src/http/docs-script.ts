@@ -62,8 +62,10 @@ export const DOCS_SCRIPT = `'use strict';
     find('entry-key').textContent = 'key:' + id;
     find('entry-value').textContent = value;
     find('workspace-key').textContent = 'workspace:' + entry.workspace;
+    const isLocal = ['127.0.0.1', 'localhost'].includes(location.hostname);
+    const store = isLocal ? '--local --persist-to .turnpike' : '--remote';
     find('command').textContent =
-      'npx wrangler kv key put --remote --binding KEYS ' + quote('key:' + id) + ' ' + quote(value);
+      'npx wrangler kv key put ' + store + ' --binding KEYS ' + quote('key:' + id) + ' ' + quote(value);
     find('revoke').textContent = "INSERT INTO revoked_keys (key_id) VALUES ('" + id + "')";
     made.hidden = false;
     find('made-title').focus();

@@ -67,6 +67,17 @@ h4 { font-size: .95rem; }
 ol { padding-left: 1.4rem; }
 ol > li { margin: .9rem 0; }
 [hidden] { display: none; }
+@media (max-width: 40rem) {
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  table, tbody { display: block; }
+  tr { display: grid; grid-template-columns: auto 1fr; gap: .15rem .6rem; padding: .6rem .8rem; border-bottom: 1px solid var(--line); }
+  tbody tr:last-child { border-bottom: 0; }
+  td { padding: 0; border: 0; min-width: 0; }
+  td code { white-space: normal; }
+  td:nth-child(n+3) { grid-column: 1 / -1; min-width: 0; }
+  td:nth-child(4) { color: var(--soft); }
+  td:nth-child(4)::before { content: "Scope: "; }
+}
 footer { color: var(--soft); font-size: .9rem; margin-top: 3.5rem; padding-bottom: 2.5rem; }
 @media (max-width: 30rem) { header, main, footer { padding-left: 1rem; padding-right: 1rem; }
   header { padding-top: 1.75rem; } h1 { font-size: 1.75rem; } form, .card { padding: 1rem; } }

@@ -5,8 +5,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod';
 import { buildCatalog } from '../../src/cli/local-catalog.ts';
 import { type LocalGateway } from '../../src/cli/run-locally.ts';
 import { serve } from '../process/serve.ts';
@@ -41,6 +43,10 @@ async function open(width: number, colorScheme: 'light' | 'dark'): Promise<Opene
   await page.goto(`${gateway.url}/docs`, { waitUntil: 'networkidle' });
   return { page, requests, complaints };
 }
+
+const axeSchema = z.looseObject({
+  violations: z.array(z.looseObject({ id: z.string(), nodes: z.array(z.looseObject({ html: z.string() })) })),
+});
 
 async function keep(page: Page, name: string): Promise<void> {
   if (SCREENSHOTS !== undefined) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
@@ -102,13 +108,19 @@ describe('§2, §10 the docs page in a browser', () => {
     ['desk-dark', 1100, 'dark'],
     ['phone-light', 360, 'light'],
     ['phone-dark', 360, 'dark'],
-  ] as const)('§1 nothing is wider than the screen: %s', async (name, width, scheme) => {
-    const { page } = await open(width, scheme);
-    await page.getByLabel('Tokens a minute').fill('100000');
-    await page.getByRole('button', { name: 'Make the key' }).click();
-    await page.getByRole('heading', { name: 'Your new key' }).waitFor();
-    await keep(page, name);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
-    await page.context().close();
-  });
+  ] as const)(
+    '§1 nothing is wider than the screen, and axe finds nothing against it: %s',
+    async (name, width, scheme) => {
+      const { page } = await open(width, scheme);
+      await page.getByLabel('Tokens a minute').fill('100000');
+      await page.getByRole('button', { name: 'Make the key' }).click();
+      await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+      await keep(page, name);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      await page.evaluate(axe.source);
+      const { violations } = axeSchema.parse(await page.evaluate('axe.run()'));
+      expect(violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])).toEqual([]);
+      await page.context().close();
+    },
+  );
 });

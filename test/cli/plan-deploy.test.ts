@@ -77,6 +77,17 @@ describe('§11 wrangler.toml', () => {
     expect(rawConfig.migrations).toEqual([{ tag: 'v1', new_sqlite_classes: ['Ledger'] }]);
   });
 
+  test('§12 what is commented out is right once it is not: the archive and the damper of bad keys', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'turnpike-optional-'));
+    const path = join(dir, 'wrangler.toml');
+    writeFileSync(path, text.replaceAll(/^# (\[\[|\w+ = )/gm, '$1'));
+    const { rawConfig: whole } = readRawConfig({ config: path });
+    rmSync(dir, { recursive: true });
+    expect(whole.r2_buckets).toEqual([{ binding: 'ARCHIVE', bucket_name: 'turnpike-receipts' }]);
+    expect(whole.ratelimits).toMatchObject([{ name: 'FAILED_KEYS', simple: { period: 60 } }]);
+    expect(whole.d1_databases).toEqual(rawConfig.d1_databases);
+  });
+
   test('§11 every table of it is explained', () => {
     const lines = text.split('\n');
     const unexplained = lines.filter((line, at) => {

@@ -91,14 +91,14 @@ async function readTable(table: string): Promise<Record<string, unknown>[]> {
 }
 
 /** Every receipt there is, in D1 and in R2, as rows by id. */
-async function readEverywhere(): Promise<{ inD1: string[]; inR2: Map<string, unknown> }> {
+async function readEverywhere(): Promise<{ inD1: string[]; inR2: Map<string, { readonly rev: number }> }> {
   const { results } = await env.DB.prepare('SELECT id FROM receipts ORDER BY id').all<{ id: string }>();
-  const inR2 = new Map<string, unknown>();
+  const inR2 = new Map<string, { readonly rev: number }>();
   for (const { key } of (await archive().list()).objects) {
     const text = (await (await archive().get(key))?.text()) ?? '';
     for (const line of text.split('\n').filter((part) => part !== '')) {
-      const row: { id: string } = JSON.parse(line);
-      inR2.set(row.id, row);
+      const row: { id: string; rev: number } = JSON.parse(line);
+      if (row.rev > (inR2.get(row.id)?.rev ?? -1)) inR2.set(row.id, row);
     }
   }
   return { inD1: results.map(({ id }) => id), inR2 };
@@ -292,6 +292,31 @@ describe('§12 receipts older than RETENTION_DAYS', () => {
     expect([inD1, inR2.size]).toEqual([[], 12]);
     expect(inR2.get(changed.id)).toMatchObject({ rev: 2, cost_nano_usd: 5 });
     expect((await readTable('usage_moved')).reduce((sum, row) => sum + Number(row['cost_nano_usd']), 0)).toBe(60);
+  });
+
+  it.each([
+    ['the first', [0]],
+    ['the first and the last', [0, -1]],
+    ['all but one', [0, 1, 2, 4, 5]],
+  ])('§12 %s of an object’s receipts change while it is written: what was deleted stays in R2', async (_, changed) => {
+    const receipts = Array.from({ length: 6 }, (__, at) => buildReceipt('ws-part-changed', START_MS + at));
+    await record(receipts);
+    await closeDays(buildWork({}));
+    let puts = 0;
+    const racing = spoil(archive(), async (method, does) => {
+      if (method === 'put' && (puts += 1) === 1) {
+        await record(
+          changed.map((at) => ({ ...receipts.at(at)!, cost_nano_usd: 5 })),
+          2,
+        );
+      }
+      return does();
+    });
+    await moveReceipts(buildWork({ archive: racing }), '2027-01-01');
+    const { inD1, inR2 } = await readEverywhere();
+    expect([inD1, inR2.size]).toEqual([[], 6]);
+    const total = (await readTable('usage_moved')).reduce((sum, row) => sum + Number(row['requests']), 0);
+    expect(total).toBe(6);
   });
 
   it('§12 the run dies before or after any call to R2 or D1: no receipt is lost, none counts twice', async () => {

@@ -152,14 +152,16 @@ describe('§1, §10 GET /docs', () => {
 });
 
 /** The page in a document of its own, its script run. What it would send is counted. */
-async function openPage(): Promise<{ readonly window: Window; readonly sent: string[] }> {
+async function openPage(
+  address = `${gateway.url}/docs`,
+): Promise<{ readonly window: Window; readonly sent: string[] }> {
   const sent: string[] = [];
   const refuse = (name: string) => (): never => {
     sent.push(name);
     throw new Error(`${name} was used`);
   };
   const window = new Window({
-    url: `${gateway.url}/docs`,
+    url: address,
     settings: {
       enableJavaScriptEvaluation: true,
       suppressInsecureJavaScriptEnvironmentWarning: true,
@@ -226,6 +228,16 @@ describe('§2 the key maker', () => {
     }
     expect(statuses).toEqual([200, 200, 429]);
     expect(sent).toEqual([]);
+    await window.happyDOM.close();
+  });
+
+  test.each([
+    ['https://api.example.com/docs', '--remote'],
+    ['http://127.0.0.1:8787/docs', '--local --persist-to .turnpike'],
+  ])('§2 the command for a gateway at %s writes %s', async (address, where) => {
+    const { window } = await openPage(address);
+    await fill(window, {});
+    expect(textOf(window, 'command')).toContain(`wrangler kv key put ${where} --binding KEYS 'key:prod-web' '{`);
     await window.happyDOM.close();
   });
 
