@@ -342,6 +342,8 @@ describe('§8 native: what goes up', () => {
       background: false,
       include: [],
       temperature: null,
+      top_p: [],
+      text: {},
       top_k: 5,
       priority: 1,
       input: [

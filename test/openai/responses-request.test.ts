@@ -415,6 +415,10 @@ describe('§8 fields', () => {
       'max_tool_calls',
       'service_tier',
       'stream_options',
+      'temperature',
+      'top_p',
+      'max_output_tokens',
+      'parallel_tool_calls',
     ];
     for (const empty of [null, [], {}]) {
       const body = Object.fromEntries(fields.map((name) => [name, empty]));

@@ -18,7 +18,7 @@ const NANO_USD_PER_OUTPUT = 2000;
 
 /**
  * Models of every test's catalog: two whose engines count as they run, each its own way, one that is only OpenAI-like, one
- * that is asked to stream whatever the client asks, one that is down.
+ * that is asked to stream whatever the client asks, one that is down, one with tools, one that takes what Codex sends.
  */
 export const MODELS = {
   counted: 'counted',
@@ -26,6 +26,8 @@ export const MODELS = {
   uncounted: 'uncounted',
   assembled: 'assembled',
   down: 'down',
+  able: 'able',
+  codex: 'codex',
 } as const;
 
 /** Reads of receipts are limited per key, so polls take turns. */
@@ -184,6 +186,14 @@ export function readData(text: string): string[] {
   return text.split('\n\n').flatMap((event) => (event.startsWith('data: ') ? [event.slice('data: '.length)] : []));
 }
 
+const TOOLS = {
+  tools: true,
+  tool_choice_required: true,
+  parallel_tool_calls: true,
+  strict_tools: true,
+  response_formats: ['text', 'json_object', 'json_schema'],
+};
+
 function buildCatalog(): unknown {
   const endpoints = ['/v1/chat/completions', '/v1/completions', '/v1/responses'];
   const shared = { pricing: PRICING, context_length: 8192, endpoints, policy: { max_n: 2 } };
@@ -197,6 +207,8 @@ function buildCatalog(): unknown {
     uncounted: build('openai'),
     assembled: { ...build('vllm'), upstream_stream: true },
     down: build('vllm', 'UPSTREAM_2'),
+    able: { ...build('vllm'), capabilities: TOOLS },
+    codex: { ...build('vllm'), capabilities: TOOLS, responses_lenient: true },
   };
   return { version: 1, models };
 }
