@@ -60,6 +60,7 @@ export function createResponseMachine(context: AnswerContext): ResponseMachine {
   const tail = context.requestId.replace(/^req_/, '');
   const items: OutputItem[] = [];
   const calls = new Map<string, CallItem>();
+  const openCalls = new Set<CallItem>();
   const callIds = new Set(context.request.echo?.callIds);
   const state: ResponseState = {
     id: `resp_${tail}`,
@@ -119,16 +120,15 @@ export function createResponseMachine(context: AnswerContext): ResponseMachine {
 
   /** Closes calls; while the engine speaks only whole ones: arguments of several calls may come in turns. */
   function closeCalls(status: ItemStatus | null): string {
-    const over = [...calls.values()].filter((item) => {
-      return item.status === 'in_progress' && (status !== null || parseJsonObject(item.arguments) !== null);
-    });
-    return over
-      .map((item) => {
-        const isWhole = parseJsonObject(item.arguments) !== null;
-        item.status = isWhole ? 'completed' : (status ?? 'completed');
-        return write(buildArgumentsDone(item), buildItemDone(item));
-      })
-      .join('');
+    let text = '';
+    for (const item of openCalls) {
+      const isWhole = parseJsonObject(item.arguments) !== null;
+      if (!isWhole && status === null) continue;
+      item.status = isWhole || status === null ? 'completed' : status;
+      openCalls.delete(item);
+      text += write(buildArgumentsDone(item), buildItemDone(item));
+    }
+    return text;
   }
 
   function say(type: PartType, delta: string, key = ''): string {
@@ -183,6 +183,7 @@ export function createResponseMachine(context: AnswerContext): ResponseMachine {
         arguments: '',
       };
       calls.set(key, item);
+      openCalls.add(item);
       text += addItem(item);
     }
     item.name ||= piece.name;

@@ -220,6 +220,7 @@ describe('an entry’s fields', () => {
           suffix: false,
         },
         reasoning: null,
+        responses: { mode: 'translate', lenient: false, done: false },
         runningCounts: true,
         upstreamStream: false,
         eventBytesMax: 4 * 1024 * 1024,
@@ -230,6 +231,12 @@ describe('an entry’s fields', () => {
         revisions: {},
       },
     ]);
+  });
+
+  test('§2 §8 how a model serves responses', () => {
+    const entry = { backends: [BACKEND], responses: 'native', responses_lenient: true, responses_done: true };
+    expect(parse({ m: entry }).models[0]?.responses).toEqual({ mode: 'native', lenient: true, done: true });
+    expect(parse({ m: { ...entry, responses: 'own' } }).faulty.get('m')).toContain('responses');
   });
 
   test('§2 the example of the specification parses whole', () => {

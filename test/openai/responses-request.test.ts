@@ -255,6 +255,13 @@ describe('§8 input as messages', () => {
   });
 });
 
+test('§10 very many items cost linear time', () => {
+  const one = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+  const input = Array.from({ length: 60_000 }, () => one);
+  const [message] = JSON.parse(up({ input }))['messages'];
+  expect(message['tool_calls']).toHaveLength(input.length);
+});
+
 describe('§8 fields', () => {
   test.each<[string, JsonObject, string, string, ContextOptions?]>([
     ['store true', { store: true }, 'unsupported_value', 'store'],
