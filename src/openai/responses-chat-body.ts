@@ -38,7 +38,9 @@ export function buildResponsesChatBody({ body, fields, effort, tools, messages }
     if (fields.parallel_tool_calls !== undefined) add('parallel_tool_calls', String(fields.parallel_tool_calls));
   }
   const choice = toChatChoice(fields.tool_choice);
-  if (choice !== null) add('tool_choice', JSON.stringify(choice));
+  // Without tools a choice that asks for none of them asks for nothing.
+  const isIdle = tools.tools.length === 0 && (choice === 'auto' || choice === 'none');
+  if (choice !== null && !isIdle) add('tool_choice', JSON.stringify(choice));
   const format = writeFormat(tools);
   if (format !== null) add('response_format', format);
   const text = `{${members.join(',')}}`;

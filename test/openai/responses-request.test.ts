@@ -444,6 +444,10 @@ describe('§8 fields', () => {
     expect(upValue(nothing)).toEqual({ ...upValue({}), response_format: { type: 'text' } });
   });
 
+  test('§8 a choice of none or auto without tools is nothing', () => {
+    for (const tool_choice of ['none', 'auto']) expect(upValue({ tool_choice })).toEqual(upValue({}));
+  });
+
   test('§8 accepted without effect', () => {
     const body = {
       metadata: { a: 'b' },
