@@ -51,11 +51,6 @@ export function createResponseOutput(tail: string, takenIds: Iterable<string>): 
 
   const buildId = (type: OutputItem['type']): string => `${ID_PREFIXES[type]}_${tail}_${items.length}`;
 
-  function closePart(item: TextItem): readonly ResponseEvent[] {
-    const part = item.parts.at(-1);
-    return part === undefined ? [] : buildPartDone(item, part);
-  }
-
   function closeText(status: ItemStatus): readonly ResponseEvent[] {
     if (open === null) return [];
     const item = open;
@@ -139,4 +134,9 @@ export function createResponseOutput(tail: string, takenIds: Iterable<string>): 
       for (const item of items) if (item.status === 'in_progress') item.status = 'incomplete';
     },
   };
+}
+
+function closePart(item: TextItem): readonly ResponseEvent[] {
+  const part = item.parts.at(-1);
+  return part === undefined ? [] : buildPartDone(item, part);
 }
