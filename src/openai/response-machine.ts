@@ -99,10 +99,15 @@ export function createResponseMachine(context: AnswerContext): ResponseMachine {
     fail(error, metered) {
       const opening = begin(state.model);
       output.abandon();
-      // OpenAI's codes for a response are a closed set; which of ours it was the receipt says.
-      const { message } = toOpenAIError(error).body.error;
-      Object.assign(state, { status: 'failed', error: { code: 'server_error', message }, metered });
+      Object.assign(state, { status: 'failed', error: toResponseError(error), metered });
       return opening + end();
     },
   };
+}
+
+/** OpenAI's codes for a response are a closed set: whose fault it was. Which of ours it is the receipt says. */
+function toResponseError(error: GatewayError): ResponseState['error'] {
+  const isRefusal = error.kind === 'upstream_rejected' || error.kind === 'invalid_parameter';
+  const { message } = toOpenAIError(error).body.error;
+  return { code: isRefusal ? 'invalid_prompt' : 'server_error', message };
 }

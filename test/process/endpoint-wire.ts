@@ -165,7 +165,8 @@ const responses: Wire = {
   name: 'responses',
   path: '/v1/responses',
   hasChoices: false,
-  toShownCode: () => 'server_error',
+  // A code that is null is an engine's refusal of the request.
+  toShownCode: (code) => (code === null ? 'invalid_prompt' : 'server_error'),
   ask: (model, stream, more = {}) => ({ model, stream, input: 'Say hello.', ...more }),
   readStream(stream) {
     const { events, response } = parsePublishedResponses(stream);
