@@ -330,6 +330,12 @@ describe('§8 fields', () => {
       'tool_choice.name',
     ],
     [
+      'a choice without a name',
+      { tools: [tool], tool_choice: { type: 'function' } },
+      'missing_required_parameter',
+      'tool_choice.name',
+    ],
+    [
       'required without the control',
       { tools: [tool], tool_choice: 'required' },
       'unsupported_value',
