@@ -37,7 +37,9 @@ export function createStreamTranslation(
     let text = '';
     for (const event of events) {
       const translated = translator.push(event);
-      if (translated.type === 'done') return { text, end: { type: 'finished' }, heard: true };
+      if (translated.type === 'done') {
+        return { text: text + translated.text, end: { type: 'finished' }, heard: true };
+      }
       if (translated.type === 'fault') {
         return { text, end: { type: 'failed', error: translated.error, detail: translated.detail }, heard: true };
       }

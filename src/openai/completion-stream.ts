@@ -68,6 +68,7 @@ export function createCompletionTranslator(context: AnswerContext, shape: Comple
     push(event): Translated {
       const read = reader.push(event);
       if (read.type === 'nothing') return { type: 'output', text: '' };
+      if (read.type === 'done') return { type: 'done', text: '' };
       if (read.type !== 'chunk') return read;
       fixHead(read.source);
       const text = read.choices.map((out) => writeChunk({ choices: [out] })).join('');

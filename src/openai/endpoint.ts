@@ -71,10 +71,10 @@ export type Progress = {
 /** The closed set of finish reasons (SPEC §7). */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
-/** What an upstream event turned out to be: text for the client (maybe none), or a fault of the engine. */
+/** What an upstream event turned out to be: text for the client (maybe none), the last of it, or a fault of the engine. */
 export type Translated =
   | { readonly type: 'output'; readonly text: string }
-  | { readonly type: 'done' }
+  | { readonly type: 'done'; readonly text: string }
   | { readonly type: 'fault'; readonly error: GatewayError; readonly detail: string };
 
 /** Turns one upstream stream into the client's, in the normal form of SPEC §7, and counts as it goes. */

@@ -35,6 +35,7 @@ type Said = { readonly key: string; readonly type: string; text: string };
 /** Creates the follower. Without `showReasoning` no reasoning is said; it was generated all the same. */
 export function createItemFollower(machine: ResponseMachine, showReasoning: boolean): ItemFollower {
   const items: Said[] = [];
+  const byType = new Map<string, Said[]>();
   /** Items by the engine's ids and positions. */
   const byName = new Map<string, Said>();
   let deltas = 0;
@@ -44,7 +45,7 @@ export function createItemFollower(machine: ResponseMachine, showReasoning: bool
     const names = [readText(id), typeof value['output_index'] === 'number' ? `#${value['output_index']}` : ''];
     const known = names.map((name) => byName.get(name)).find((said) => said?.type === type);
     const nameless = names.every((name) => name === '');
-    const said = known ?? (nameless ? items.findLast((item) => item.type === type) : undefined) ?? add(type);
+    const said = known ?? (nameless ? byType.get(type)?.at(-1) : undefined) ?? add(type);
     for (const name of names) if (name !== '') byName.set(name, said);
     return said;
   }
@@ -52,6 +53,9 @@ export function createItemFollower(machine: ResponseMachine, showReasoning: bool
   function add(type: string): Said {
     const said = { key: String(items.length), type, text: '' };
     items.push(said);
+    const same = byType.get(type);
+    if (same === undefined) byType.set(type, [said]);
+    else same.push(said);
     return said;
   }
 
@@ -118,13 +122,13 @@ export function createItemFollower(machine: ResponseMachine, showReasoning: bool
           if (!isItemType(kind)) return '';
           const at = seen.get(kind) ?? 0;
           seen.set(kind, at + 1);
-          const said = items.filter(({ type }) => type === kind)[at] ?? add(kind);
+          const said = byType.get(kind)?.[at] ?? add(kind);
           return sayRest(said, item);
         })
         .join('');
     },
     deltas: () => deltas,
-    calls: () => items.filter(({ type }) => type === 'function_call').length,
+    calls: () => byType.get('function_call')?.length ?? 0,
   };
 }
 

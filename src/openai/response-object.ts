@@ -12,7 +12,7 @@ export type ResponseState = {
   status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
   completedAtMs: number | null;
   incompleteReason: string | null;
-  error: { readonly code: string; readonly message: string } | null;
+  error: { readonly code: 'server_error' | 'invalid_prompt'; readonly message: string } | null;
   /** What it used; null until it is over, and where nothing is known. */
   metered: Metered | null;
 };

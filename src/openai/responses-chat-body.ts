@@ -5,7 +5,7 @@ import { type JsonBody } from '../core/json-body.ts';
 import { parseJsonObject } from '../core/json-read.ts';
 import { readJsonPieces } from '../core/json-edit.ts';
 import { type Effort } from './endpoint.ts';
-import { RESPONSES_FIELDS, type ResponsesFields, UNSERVED_FIELDS } from './responses-fields.ts';
+import { isAbsent, RESPONSES_FIELDS, type ResponsesFields, UNSERVED_FIELDS } from './responses-fields.ts';
 import { type ChatInput } from './responses-input.ts';
 import { type ResponsesTools } from './responses-tools.ts';
 
@@ -26,8 +26,9 @@ export function buildResponsesChatBody({ body, fields, effort, tools, messages }
   const members: string[] = [];
   const add = (name: string, text: string): void => void members.push(`${JSON.stringify(name)}:${text}`);
   for (const { key, valueStart, valueEnd } of body.pieces) {
-    const known = RESPONSES_FIELDS.has(key) || UNSERVED_FIELDS.has(key);
-    if (body.value[key] !== null && (SAME.has(key) || !known)) add(key, body.text.slice(valueStart, valueEnd));
+    const unknown = !RESPONSES_FIELDS.has(key) && !UNSERVED_FIELDS.has(key);
+    const goes = unknown ? body.value[key] !== null : SAME.has(key) && !isAbsent(body.value[key]);
+    if (goes) add(key, body.text.slice(valueStart, valueEnd));
   }
   add('messages', JSON.stringify(messages));
   if (fields.max_output_tokens !== undefined) add('max_completion_tokens', String(fields.max_output_tokens));
@@ -37,7 +38,9 @@ export function buildResponsesChatBody({ body, fields, effort, tools, messages }
     if (fields.parallel_tool_calls !== undefined) add('parallel_tool_calls', String(fields.parallel_tool_calls));
   }
   const choice = toChatChoice(fields.tool_choice);
-  if (choice !== null) add('tool_choice', JSON.stringify(choice));
+  // Without tools a choice that asks for none of them asks for nothing.
+  const isIdle = tools.tools.length === 0 && (choice === 'auto' || choice === 'none');
+  if (choice !== null && !isIdle) add('tool_choice', JSON.stringify(choice));
   const format = writeFormat(tools);
   if (format !== null) add('response_format', format);
   const text = `{${members.join(',')}}`;

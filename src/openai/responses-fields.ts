@@ -2,6 +2,7 @@
 // not named here are not looked at.
 
 import * as z from 'zod';
+import { isObject } from '../core/json-read.ts';
 
 const name = z.string().min(1);
 const parameters = z.looseObject({});
@@ -60,6 +61,12 @@ export const responsesSchema = z.looseObject({
 
 /** A Responses request as far as the gateway reads it; what asks for nothing is absent. */
 export type ResponsesFields = z.infer<typeof responsesSchema>;
+
+/** null, [] and {} are absent. */
+export function isAbsent(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  return value === null || (isObject(value) && Object.keys(value).length === 0);
+}
 
 /** Fields that are known and served; what is neither here nor below is an unknown field. */
 export const RESPONSES_FIELDS: ReadonlySet<string> = new Set([...Object.keys(responsesSchema.shape), 'model']);

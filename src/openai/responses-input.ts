@@ -135,7 +135,7 @@ function addItem(messages: Message[], item: Item): void {
         function: { name: item.name, arguments: item.arguments },
       };
       if (turn === null) messages.push({ role: 'assistant', content: null, tool_calls: [call] });
-      else turn.tool_calls = [...(turn.tool_calls ?? []), call];
+      else (turn.tool_calls ??= []).push(call);
       return;
     }
     case 'function_call_output':

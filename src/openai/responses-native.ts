@@ -31,13 +31,11 @@ const NOTHING: Translated = { type: 'output', text: '' };
 export function createNativeToResponses(context: AnswerContext): StreamTranslator {
   const answer = createNativeAnswer(context);
   const last = readLastWords(context);
-  /** What the terminal event said that had not been said before. */
-  let lateText = '';
   return {
     pushAlike: () => null,
     push(event): Translated {
       const data = event.data.trim();
-      if (data === '[DONE]') return { type: 'done' };
+      if (data === '[DONE]') return { type: 'done', text: '' };
       if (data === '' || data === 'null') return NOTHING;
       const value = parseJsonObject(data);
       if (value === null) return { type: 'fault', ...toGarbageFault(data) };
@@ -45,12 +43,11 @@ export function createNativeToResponses(context: AnswerContext): StreamTranslato
       const fault = readFault(type, value);
       if (fault !== null) return { type: 'fault', ...fault };
       if (!TERMINAL.has(type)) return { type: 'output', text: answer.follow(type, value) };
-      lateText = answer.end(value);
-      return { type: 'done' };
+      return { type: 'done', text: answer.end(value) };
     },
     // Only a terminal event completes a response: some engines leave it out when they give up.
     isComplete: () => false,
-    finish: () => lateText + answer.complete() + last,
+    finish: () => answer.complete() + last,
     fail: (error: GatewayError) => answer.fail(error) + last,
     progress: answer.progress,
   };

@@ -3,7 +3,7 @@
 
 import { type GatewayError } from '../core/errors.ts';
 import { type JsonBody } from '../core/json-body.ts';
-import { isObject, type JsonObject } from '../core/json-read.ts';
+import { type JsonObject } from '../core/json-read.ts';
 import { type Model, type ResolvedModel } from '../core/model-catalog.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { wholeChatSchema } from './chat-fields.ts';
@@ -12,7 +12,13 @@ import { findUnknownField } from './common-rules.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { toParameterError } from './parameter-error.ts';
 import { buildResponsesChatBody } from './responses-chat-body.ts';
-import { RESPONSES_FIELDS, type ResponsesFields, responsesSchema, UNSERVED_FIELDS } from './responses-fields.ts';
+import {
+  isAbsent,
+  RESPONSES_FIELDS,
+  type ResponsesFields,
+  responsesSchema,
+  UNSERVED_FIELDS,
+} from './responses-fields.ts';
 import { parseResponsesInput } from './responses-input.ts';
 import { checkResponsesRules, readResponsesEffort } from './responses-rules.ts';
 import { type ResponsesTools, parseResponsesTools } from './responses-tools.ts';
@@ -50,12 +56,8 @@ export function parseResponsesRequest(body: JsonBody, resolved: ResolvedModel): 
 /** null, [] and {} are absent (SPEC §8); of the input only null is. */
 function dropAbsent(value: JsonObject): JsonObject {
   return Object.fromEntries(
-    Object.entries(value).filter(([key, member]) => member !== null && (key === 'input' || !isEmpty(member))),
+    Object.entries(value).filter(([key, member]) => (key === 'input' ? member !== null : !isAbsent(member))),
   );
-}
-
-function isEmpty(value: unknown): boolean {
-  return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
 }
 
 /** The members of a response that repeat the request, or say what was taken where it said nothing. */

@@ -2,12 +2,12 @@
 // hosted. Under `responses_lenient` what Codex sends beyond the documented fields is dropped instead of refused.
 
 import { type GatewayError } from '../core/errors.ts';
-import { isObject, type JsonObject } from '../core/json-read.ts';
+import { type JsonObject } from '../core/json-read.ts';
 import { type Model, type ResolvedModel } from '../core/model-catalog.ts';
 import { type Effort } from './endpoint.ts';
 import { unsupportedParameter, unsupportedValue } from './parameter-error.ts';
 import { isEffort } from './reasoning.ts';
-import { type ResponsesFields, UNSERVED_FIELDS } from './responses-fields.ts';
+import { isAbsent, type ResponsesFields, UNSERVED_FIELDS } from './responses-fields.ts';
 
 /** The first thing asked for that is not served; null when there is none. */
 export function checkResponsesRules(
@@ -33,8 +33,7 @@ function findUnserved(body: JsonObject, lenient: boolean): GatewayError | null {
 }
 
 function asksForNothing(value: unknown): boolean {
-  if (value === null || value === undefined || value === false) return true;
-  return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+  return value === undefined || value === false || isAbsent(value);
 }
 
 function findUnservedValue(fields: ResponsesFields, lenient: boolean): GatewayError | null {

@@ -42,6 +42,7 @@ export function createChatToResponses(context: AnswerContext): StreamTranslator 
     push(event): Translated {
       const read = reader.push(event);
       if (read.type === 'nothing') return { type: 'output', text: '' };
+      if (read.type === 'done') return { type: 'done', text: '' };
       if (read.type !== 'chunk') return read;
       // One answer was asked for; what an engine makes beyond it is not shown.
       const choices = read.choices.filter(({ index }) => index === 0);

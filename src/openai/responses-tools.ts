@@ -6,7 +6,13 @@ import { type JsonPiece, readJsonPieces } from '../core/json-edit.ts';
 import { type Model } from '../core/model-catalog.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import type * as z from 'zod';
-import { parameterError, toParameterError, unsupportedParameter, unsupportedValue } from './parameter-error.ts';
+import {
+  missingParameter,
+  parameterError,
+  toParameterError,
+  unsupportedParameter,
+  unsupportedValue,
+} from './parameter-error.ts';
 import { formatSchemas, functionToolSchema, type ResponsesFields } from './responses-fields.ts';
 
 type FunctionTool = z.infer<typeof functionToolSchema>;
@@ -54,6 +60,7 @@ function findChoiceFault(
   if (typeof choice !== 'object') return null;
   if (choice.type !== 'function') return unsupportedValue('tool_choice.type', choice.type);
   const { name } = choice;
+  if (typeof name !== 'string') return missingParameter('tool_choice.name');
   if (tools.some(({ tool }) => tool.name === name)) return null;
   const message = "Invalid value for 'tool_choice': its name is not among the tools.";
   return parameterError('invalid_value', 'tool_choice.name', message);

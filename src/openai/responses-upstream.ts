@@ -8,7 +8,7 @@ import { type Backend } from '../core/model-catalog.ts';
 import { type InferenceRequest } from './endpoint.ts';
 import { ENGINE_QUIRKS, GATEWAY_OWNED_FIELDS } from './engine-quirks.ts';
 import { toEngineReasoning } from './reasoning.ts';
-import { RESPONSES_FIELDS, UNSERVED_FIELDS } from './responses-fields.ts';
+import { isAbsent, RESPONSES_FIELDS, UNSERVED_FIELDS } from './responses-fields.ts';
 import { applyFieldChanges, changeSampling, type FieldChanges, removeOtherSpellings } from './upstream-body.ts';
 
 /** Fields that are for the gateway and its callers only. */
@@ -32,7 +32,9 @@ export function toNativeUpstreamBody(request: InferenceRequest, backend: Backend
   const changes: FieldChanges = new Map();
   const drop = resolved.model.policy.unknown_fields === 'drop';
   for (const { key } of body.pieces) {
-    const gone = body.value[key] === null || GATEWAY_OWNED_FIELDS.has(key) || UNSERVED_FIELDS.has(key);
+    const value = body.value[key];
+    const empty = RESPONSES_FIELDS.has(key) ? isAbsent(value) : value === null;
+    const gone = empty || GATEWAY_OWNED_FIELDS.has(key) || UNSERVED_FIELDS.has(key);
     if (gone || (drop && !KNOWN.has(key))) changes.set(key, null);
   }
   removeOtherSpellings(changes, body.value, ENGINE_QUIRKS[backend.engine], isKnown);

@@ -234,6 +234,12 @@ describe('an entry’s fields', () => {
     ]);
   });
 
+  test('§2 §8 how a model serves responses', () => {
+    const entry = { backends: [BACKEND], responses: 'native', responses_lenient: true, responses_done: true };
+    expect(parse({ m: entry }).models[0]?.responses).toEqual({ mode: 'native', lenient: true, done: true });
+    expect(parse({ m: { ...entry, responses: 'own' } }).faulty.get('m')).toContain('responses');
+  });
+
   test('§2 the example of the specification parses whole', () => {
     const catalog = parse({
       'support-agent': {

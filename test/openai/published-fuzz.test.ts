@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { chatCompletions } from '../../src/openai/chat-completions.ts';
 import { textCompletions } from '../../src/openai/text-completions.ts';
 import { createSeededRandom } from '../core/seeded-random.ts';
+import { type GatewayError } from '../../src/core/errors.ts';
 import { type AnswerContext } from '../../src/openai/endpoint.ts';
 import { responses } from '../../src/openai/responses.ts';
 import { buildContext, buildResponsesContext } from './build-context.ts';
@@ -162,6 +163,89 @@ describe.each([
       }
     }
     expect(answered).toBeGreaterThan(ROUNDS / 3);
+  });
+});
+
+function inventItem(random: Random): unknown {
+  return {
+    type: pick(random, ['message', 'reasoning', 'function_call', 'web_search_call']),
+    id: pick(random, ['a', 'b', '']),
+    call_id: pick(random, ['c1', 'c2', '']),
+    name: pick(random, ['f', '']),
+    arguments: pick(random, ['{}', '{"a":1}', '{"a', '']),
+    role: 'assistant',
+    status: pick(random, ['completed', 'in_progress']),
+    content: pick(random, [[{ type: 'output_text', text: 'ab' }], [{ type: 'refusal', refusal: 'no' }], [], null]),
+    summary: pick(random, [[], [{ type: 'summary_text', text: 'r' }]]),
+  };
+}
+
+/** An event of an engine's own /v1/responses. */
+function inventNative(random: Random): object {
+  const usage = { input_tokens: pick(random, [3]), output_tokens: pick(random, [2]), total_tokens: pick(random, [5]) };
+  const kinds = [
+    'created',
+    'in_progress',
+    'output_item.added',
+    'output_item.done',
+    'output_text.delta',
+    'refusal.delta',
+  ];
+  const others = ['reasoning_text.delta', 'function_call_arguments.delta', 'content_part.done', 'reasoning_part.added'];
+  return {
+    type: pick(
+      random,
+      [...kinds, ...others, 'output_text.delta'].map((kind) => `response.${kind}`),
+    ),
+    item_id: pick(random, ['a', 'b', '']),
+    output_index: pick(random, [0, 1]),
+    item: pick(random, [inventItem(random)]),
+    delta: pick(random, ['a', '{', '}', '']),
+    response: pick(random, [{ model: pick(random, ['m']), output: [], usage: pick(random, [usage]) }]),
+  };
+}
+
+/** How an engine's own response ends; null when it just stops. */
+function inventTerminal(random: Random): object | null {
+  const output = pick(random, [[inventItem(random)], [inventItem(random), inventItem(random)], []]);
+  const status = random.pick(['completed', 'completed', 'incomplete', 'failed']);
+  const details = pick(random, [{ reason: pick(random, ['max_output_tokens', 'content_filter']) }]);
+  const response = { status, output, incomplete_details: details, usage: { input_tokens: 3, output_tokens: 2 } };
+  return random.int(0, 4) === 0 ? null : { type: 'response.completed', response };
+}
+
+describe('§8 native responses, whatever an engine sends', () => {
+  test('a stream, and the answer it is put together to', { timeout: TIMEOUT_MS }, () => {
+    let completed = 0;
+    for (let seed = 0; seed < ROUNDS; seed += 1) {
+      const random = createSeededRandom(seed);
+      const engine = random.pick(['vllm', 'llamacpp', 'openai'] as const);
+      const body = { max_output_tokens: random.int(1, 4) };
+      const context = buildResponsesContext({ engine, entry: { responses: 'native' }, body });
+      const translator = responses.createTranslator(context);
+      const events = [...Array.from({ length: random.int(0, 8) }, () => inventNative(random)), inventTerminal(random)];
+      let text = '';
+      let end: GatewayError | 'done' = { kind: 'upstream', failure: 'upstream_disconnected' };
+      for (const event of events.filter((one) => one !== null)) {
+        const translated = translator.push({ type: '', data: JSON.stringify(event) });
+        if (translated.type === 'fault') end = translated.error;
+        else text += translated.text;
+        if (translated.type === 'done') end = 'done';
+        if (translated.type !== 'output') break;
+      }
+      const whole = text + (end === 'done' ? translator.finish() : translator.fail(end));
+      try {
+        const { response } = parsePublishedResponses(whole);
+        expect(response.status === 'failed').toBe(end !== 'done');
+        expect(JSON.parse(responses.assembleAnswer(whole, context))).toEqual(response);
+        if (response.status === 'completed') completed += 1;
+      } catch (error) {
+        expect.fail(
+          `seed ${seed}: ${String(error)}\n${events.map((event) => JSON.stringify(event)).join('\n')}\n${whole}`,
+        );
+      }
+    }
+    expect(completed).toBeGreaterThan(ROUNDS / 10);
   });
 });
 

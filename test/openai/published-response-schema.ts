@@ -77,7 +77,7 @@ export const responseSchema = z.strictObject({
   created_at: z.int().positive(),
   completed_at: z.int().positive().nullable(),
   status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']),
-  error: z.strictObject({ code: z.literal('server_error'), message: z.string().min(1) }).nullable(),
+  error: z.strictObject({ code: z.enum(['server_error', 'invalid_prompt']), message: z.string().min(1) }).nullable(),
   incomplete_details: z.strictObject({ reason: z.enum(['max_output_tokens', 'content_filter']) }).nullable(),
   instructions: z.string().nullable(),
   model: z.string().min(1),

@@ -25,7 +25,7 @@ function tell(stream: string, options: Options = {}): Told {
   let error: GatewayError | null = { kind: 'upstream', failure: 'upstream_disconnected' };
   for (const event of createSseParser(1024 * 1024).push(stream).events) {
     const translated = translator.push(event);
-    if (translated.type === 'output') text += translated.text;
+    if (translated.type !== 'fault') text += translated.text;
     if (translated.type === 'fault') error = translated.error;
     if (translated.type === 'done') error = null;
     if (translated.type !== 'output') break;
@@ -342,6 +342,8 @@ describe('§8 native: what goes up', () => {
       background: false,
       include: [],
       temperature: null,
+      top_p: [],
+      text: {},
       top_k: 5,
       priority: 1,
       input: [

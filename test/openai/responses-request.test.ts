@@ -255,6 +255,13 @@ describe('§8 input as messages', () => {
   });
 });
 
+test('§10 very many items cost linear time', () => {
+  const one = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+  const input = Array.from({ length: 60_000 }, () => one);
+  const [message] = JSON.parse(up({ input }))['messages'];
+  expect(message['tool_calls']).toHaveLength(input.length);
+});
+
 describe('§8 fields', () => {
   test.each<[string, JsonObject, string, string, ContextOptions?]>([
     ['store true', { store: true }, 'unsupported_value', 'store'],
@@ -320,6 +327,12 @@ describe('§8 fields', () => {
       'a choice of another tool',
       { tools: [tool], tool_choice: { type: 'function', name: 'g' } },
       'invalid_value',
+      'tool_choice.name',
+    ],
+    [
+      'a choice without a name',
+      { tools: [tool], tool_choice: { type: 'function' } },
+      'missing_required_parameter',
       'tool_choice.name',
     ],
     [
@@ -415,6 +428,10 @@ describe('§8 fields', () => {
       'max_tool_calls',
       'service_tier',
       'stream_options',
+      'temperature',
+      'top_p',
+      'max_output_tokens',
+      'parallel_tool_calls',
     ];
     for (const empty of [null, [], {}]) {
       const body = Object.fromEntries(fields.map((name) => [name, empty]));
@@ -431,6 +448,10 @@ describe('§8 fields', () => {
       stream_options: { include_obfuscation: false },
     };
     expect(upValue(nothing)).toEqual({ ...upValue({}), response_format: { type: 'text' } });
+  });
+
+  test('§8 a choice of none or auto without tools is nothing', () => {
+    for (const tool_choice of ['none', 'auto']) expect(upValue({ tool_choice })).toEqual(upValue({}));
   });
 
   test('§8 accepted without effect', () => {

@@ -28,7 +28,7 @@ function tell(upstream: string, options: ContextOptions = {}, done = false): Tol
   let isDone = false;
   for (const event of createSseParser(1024 * 1024).push(upstream).events) {
     const translated = translator.push(event);
-    if (translated.type === 'output') text += translated.text;
+    if (translated.type !== 'fault') text += translated.text;
     if (translated.type === 'fault') error = translated.error;
     isDone ||= translated.type === 'done';
   }

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { errorEnvelopeSchema } from '../openai/published-schema.ts';
-import { chunk, DONE } from './scripted-upstream.ts';
+import { answerAny, chunk, DONE } from './scripted-upstream.ts';
 import { buildChat, MODELS, type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
 
 const BYTES_MAX = 100_000;
@@ -59,4 +59,31 @@ test('§6 a body that spends the budget by itself is refused, and what it held i
   });
   const small = await scripted.chat(buildChat(MODELS.counted, true));
   expect([small.status, await small.whole()]).toEqual([200, expect.stringContaining('fine')]);
+});
+
+test('§6 a stream under way holds of its body only what it still has to say: a response repeats its instructions', async () => {
+  const text = 'x'.repeat(0.7 * BYTES_MAX);
+  const large = buildChat(MODELS.counted, false, { messages: [{ role: 'user', content: text }] });
+  const asks = [
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: text }] }, 200],
+    ['/v1/responses', { input: 'Hi', instructions: text }, 503],
+  ] as const;
+  for (const [path, prompt, status] of asks) {
+    const held = Promise.withResolvers<void>();
+    scripted.upstream.play(async (exchange) => {
+      exchange.head(200);
+      exchange.write(chunk({ content: 'first ' }));
+      await held.promise;
+      exchange.end(chunk({ content: 'last', finish: 'stop' }) + DONE);
+    });
+    const stream = await scripted.post(path, { model: MODELS.counted, stream: true, ...prompt }).answer;
+    await stream.waitFor(/first/);
+    scripted.upstream.play(answerAny);
+    const other = await scripted.chat(large);
+    expect([path, other.status]).toEqual([path, status]);
+    await other.whole();
+    held.resolve();
+    expect(await stream.whole()).toContain('last');
+    await scripted.waitForReceipt(stream.requestId);
+  }
 });

@@ -169,7 +169,8 @@ const responses: Wire = {
   path: '/v1/responses',
   hasChoices: false,
   limitField: 'max_output_tokens',
-  toShownCode: () => 'server_error',
+  // A code that is null is an engine's refusal of the request.
+  toShownCode: (code) => (code === null ? 'invalid_prompt' : 'server_error'),
   ask: (model, stream, more = {}) => ({ model, stream, input: 'Say hello.', ...more }),
   readStream(stream) {
     const { events, response } = parsePublishedResponses(stream);

@@ -18,7 +18,8 @@ const NANO_USD_PER_OUTPUT = 2000;
 
 /**
  * Models of every test's catalog: two whose engines count as they run, each its own way, one that is only OpenAI-like, one
- * that is asked to stream whatever the client asks, one whose streams are left as they are, one that is down.
+ * that is asked to stream whatever the client asks, one whose streams are left as they are, one that is down, one with
+ * tools, one that takes what Codex sends.
  */
 export const MODELS = {
   counted: 'counted',
@@ -27,6 +28,8 @@ export const MODELS = {
   assembled: 'assembled',
   native: 'native',
   down: 'down',
+  able: 'able',
+  codex: 'codex',
 } as const;
 
 /** Reads of receipts are limited per key, so polls take turns. */
@@ -185,6 +188,14 @@ export function readData(text: string): string[] {
   return text.split('\n\n').flatMap((event) => (event.startsWith('data: ') ? [event.slice('data: '.length)] : []));
 }
 
+const TOOLS = {
+  tools: true,
+  tool_choice_required: true,
+  parallel_tool_calls: true,
+  strict_tools: true,
+  response_formats: ['text', 'json_object', 'json_schema'],
+};
+
 function buildCatalog(): unknown {
   const endpoints = ['/v1/chat/completions', '/v1/completions', '/v1/responses'];
   const shared = { pricing: PRICING, context_length: 8192, endpoints, policy: { max_n: 2 } };
@@ -204,6 +215,8 @@ function buildCatalog(): unknown {
       policy: { max_n: 2, response_model: 'engine' },
     },
     down: build('vllm', 'UPSTREAM_2'),
+    able: { ...build('vllm'), capabilities: TOOLS },
+    codex: { ...build('vllm'), capabilities: TOOLS, responses_lenient: true },
   };
   return { version: 1, models };
 }

@@ -163,6 +163,19 @@ describe('§11 npm start on a fresh clone', () => {
     expect(stdout.trimEnd()).toMatch(/data: \[DONE\]$/);
   });
 
+  test('§8 the demo model answers responses too', async () => {
+    const answer = await fetch(`http://127.0.0.1:${start.port}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${DEMO_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'turnpike-demo', input: 'Hello', max_output_tokens: 5 }),
+    });
+    expect(await answer.json()).toMatchObject({
+      object: 'response',
+      status: 'incomplete',
+      usage: { output_tokens: 5 },
+    });
+  });
+
   test('§9 the demo key reads its receipts and their sums', async () => {
     const read = async (path: string): Promise<{ readonly data: readonly object[] }> => {
       const headers = { authorization: `Bearer ${DEMO_TOKEN}` };
@@ -171,9 +184,12 @@ describe('§11 npm start on a fresh clone', () => {
       return answer.json();
     };
     const nowSeconds = Math.floor(Date.now() / 1000);
-    expect((await read('/v1/receipts')).data).toMatchObject([{ object: 'receipt', key: 'demo' }]);
+    expect((await read('/v1/receipts')).data).toMatchObject([
+      { object: 'receipt', key: 'demo', endpoint: '/v1/responses' },
+      { object: 'receipt', key: 'demo' },
+    ]);
     const { data } = await read(`/v1/usage?from=${nowSeconds - 86_400}&to=${nowSeconds + 60}`);
-    expect(data).toMatchObject([{ model: 'turnpike-demo', requests: 1 }]);
+    expect(data).toMatchObject([{ model: 'turnpike-demo', requests: 2 }]);
   });
 
   test('§11 --keys: its entries are keys of this gateway', async () => {

@@ -110,9 +110,12 @@ describe('§10 what is never logged', () => {
     ['HTML', echoRaw('text/html'), 502, 502],
   ])('§10 neither the secret nor the prompt is in the log: %s', async (_, script, status, streamStatus) => {
     scripted.upstream.play(script);
-    for (const stream of [false, true]) {
-      const messages = [{ role: 'user', content: PROMPT }];
-      const answer = await scripted.chat(buildChat(MODELS.counted, stream, { messages }));
+    const prompts = [
+      ['/v1/chat/completions', { messages: [{ role: 'user', content: PROMPT }] }],
+      ['/v1/responses', { input: PROMPT, instructions: PROMPT }],
+    ] as const;
+    for (const [[path, prompt], stream] of prompts.flatMap((one) => [[one, false] as const, [one, true] as const])) {
+      const answer = await scripted.post(path, { model: MODELS.counted, stream, ...prompt }).answer;
       await answer.whole();
       expect(answer.status).toBe(stream ? streamStatus : status);
       await scripted.waitForReceipt(answer.requestId);

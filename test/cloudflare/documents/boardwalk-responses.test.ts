@@ -387,6 +387,22 @@ describe('§8 beyond the document', () => {
     }
   });
 
+  it('§8 native: an engine that says everything in its terminal event, or in JSON', async () => {
+    const content = [{ type: 'output_text', text: 'Hi', annotations: [] }];
+    const response = {
+      object: 'response',
+      status: 'completed',
+      output: [{ type: 'message', id: 'm', role: 'assistant', content }],
+      usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+    };
+    const scripts = [{ stream: [{ json: { type: 'response.completed', response } }] }, { json: response }];
+    for (const script of scripts) {
+      const { chunks } = await ask({ model: 'native-served', stream: true }, script);
+      expect(chunks.at(-1)).toMatchObject({ response: { status: 'completed', output: [{ content }] } });
+      expect(chunks.map(({ type }) => type)).toContain('response.output_text.delta');
+    }
+  });
+
   it('§8 native: an engine’s refusal is the caller’s, its failure is not', async () => {
     const refusal = { status: 400, body: '{"error":{"message":"no","param":"input"}}' };
     expectError(await ask({ model: 'native-served' }, refusal), 400, null, 'input');

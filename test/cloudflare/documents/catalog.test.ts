@@ -121,7 +121,7 @@ describe('§2 the same names in a request', () => {
     ['test-alias@2026-11-01', 'engine-model-2026-11-01'],
   ])('§2 %s goes up as %s and comes back as it was sent', async (model, upstream) => {
     const token = await addKey('catalog-calls', {}, UNLIMITED);
-    for (const endpoint of ['chat', 'text'] as const) {
+    for (const endpoint of ['chat', 'text', 'responses'] as const) {
       const { answer, sent } = await call(token, endpoint, { model });
       expect([answer['model'], sent?.['model']]).toEqual([model, upstream]);
     }

@@ -7,7 +7,7 @@ import { CHAT_FIELDS } from '../../../src/openai/chat-fields.ts';
 import { GATEWAY_OWNED_FIELDS } from '../../../src/openai/engine-quirks.ts';
 import { TEXT_FIELDS } from '../../../src/openai/text-request.ts';
 import { addKey, prepare, UNLIMITED } from '../fixtures.ts';
-import { call, callWithText, type Endpoint, type Fields } from './call.ts';
+import { call, callWithText, type Fields } from './call.ts';
 
 let token = '';
 beforeAll(async () => {
@@ -16,8 +16,9 @@ beforeAll(async () => {
 });
 afterAll(reset);
 
-const ENDPOINTS: readonly Endpoint[] = ['chat', 'text'];
-const INPUT: Readonly<Record<Endpoint, string>> = {
+/** Those whose body goes up as it came; what becomes of a response's is told beside its translation. */
+const ENDPOINTS = ['chat', 'text'] as const;
+const INPUT: Readonly<Record<(typeof ENDPOINTS)[number], string>> = {
   chat: '"messages" : [ {"content":"\\u00e9 \\/ 🙂 \\ud83d\\ude42 \\ud83d","role":"user" , "own":{"z":1,"a":[1.50,-0]}} ]',
   text: '"prompt" : "\\u00e9 \\/ 🙂 \\ud83d\\ude42 \\ud83d"',
 };

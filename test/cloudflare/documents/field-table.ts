@@ -1,5 +1,5 @@
 // Every request field of the reference documents for chat and text completions, and of SPEC §4: what passes and how it
-// reaches the engine, and how the rest is refused. Data only; fields.test.ts runs it.
+// reaches the engine, and how the rest is refused; of a response's fields those it shares. Data only; fields.test.ts runs it.
 
 import { type Endpoint, type Fields } from './call.ts';
 import { ABSENT } from './field-path.ts';
@@ -38,6 +38,7 @@ export type Field = {
 /** Stands for the field that a context overflow is blamed on. */
 export const PROMPT = '(messages or prompt)';
 
+const EVERY: readonly Endpoint[] = ['chat', 'text', 'responses'];
 const BOTH: readonly Endpoint[] = ['chat', 'text'];
 const CHAT: readonly Endpoint[] = ['chat'];
 const TEXT: readonly Endpoint[] = ['text'];
@@ -69,7 +70,7 @@ const SCHEMA = { type: 'json_schema', json_schema: { name: 'answer', schema: { t
 const MODEL_AND_MESSAGES: readonly Field[] = [
   {
     path: 'model',
-    on: BOTH,
+    on: EVERY,
     presets: ALL,
     wrongType: WRONG(5, ['a'], {}),
     good: [['no-preset', 'engine-model']],
@@ -403,7 +404,7 @@ const PROMPTS: readonly Field[] = [
 ];
 
 const STREAM: readonly Field[] = [
-  { path: 'stream', on: BOTH, presets: ALL, good: SAME(true, false), wrongType: WRONG('true', 1, {}), ...OPTIONAL },
+  { path: 'stream', on: EVERY, presets: ALL, good: SAME(true, false), wrongType: WRONG('true', 1, {}), ...OPTIONAL },
   {
     path: 'stream_options',
     on: BOTH,
@@ -492,7 +493,7 @@ const PENALTY = {
 const SAMPLING: readonly Field[] = [
   {
     path: 'temperature',
-    on: BOTH,
+    on: EVERY,
     presets: ['none', 'boardwalk', 'springboards'],
     good: SAME(0, 0.7, 2),
     wrongType: WRONG('1', true, [], {}),
@@ -502,7 +503,7 @@ const SAMPLING: readonly Field[] = [
   },
   {
     path: 'top_p',
-    on: BOTH,
+    on: EVERY,
     presets: ['none', 'boardwalk', 'springboards'],
     good: SAME(0.001, 0.5, 1),
     wrongType: WRONG('1', true, []),
@@ -515,7 +516,7 @@ const SAMPLING: readonly Field[] = [
   },
   {
     path: 'temperature',
-    on: BOTH,
+    on: EVERY,
     presets: ['boole'],
     good: [[0], [2], [ABSENT, 1]],
     wrongType: WRONG('1'),
@@ -525,7 +526,7 @@ const SAMPLING: readonly Field[] = [
   },
   {
     path: 'top_p',
-    on: BOTH,
+    on: EVERY,
     presets: ['boole'],
     good: [[0.5], [1], [ABSENT, 1]],
     wrongType: WRONG('1'),

@@ -1,4 +1,4 @@
-// Every request field × (good, wrong type, below, above, null, without the capability) × both endpoints × preset where
+// Every request field × (good, wrong type, below, above, null, without the capability) × endpoint × preset where
 // it matters (SPEC §3, §4), at the Worker's door: what passes is looked up in what the engine got.
 
 import { reset } from 'cloudflare:test';
@@ -30,6 +30,8 @@ type Row = {
   readonly verdict: Verdict;
 };
 
+const PROMPTS: Readonly<Record<Endpoint, string>> = { chat: 'messages', text: 'prompt', responses: 'input' };
+
 let token = '';
 beforeAll(async () => {
   await prepare();
@@ -47,11 +49,12 @@ describe.each([...new Set(ROWS.map(({ field }) => field.path))])('§3, §4 %s', 
 
 async function check({ endpoint, model, field, value, verdict }: Row): Promise<void> {
   const body = putAt(
-    { model, messages: [{ role: 'user', content: 'Hi' }], prompt: 'Hi', ...field.beside },
+    { model, messages: [{ role: 'user', content: 'Hi' }], prompt: 'Hi', input: 'Hi', ...field.beside },
     field.path,
     value,
   );
-  const fields = { ...body, ...(endpoint === 'chat' ? { prompt: undefined } : { messages: undefined }) };
+  const others = Object.entries(PROMPTS).filter(([name]) => name !== endpoint);
+  const fields = { ...body, ...Object.fromEntries(others.map(([, name]) => [name, undefined])) };
   const { status, error, sent } = await call(token, endpoint, fields);
   if (verdict.type === 'refused') {
     expect([status, error['type'], error['code'], error['param']]).toEqual([
@@ -120,11 +123,16 @@ function toModelRows(field: Field, endpoint: Endpoint, model: string): readonly 
   const listed = model === MODELS.springboards || model === MODELS.boole;
   const unread = field.unread === true && listed;
   const refused = (kind: string, list: readonly Bad[] = []): readonly Row[] =>
-    list.map((bad) =>
-      unread
-        ? toGoodRow(field, endpoint, model, `${kind}, unread`, [bad[0]])
-        : toBadRow(field, endpoint, model, kind, bad),
-    );
+    list.map((bad) => {
+      const [value] = bad;
+      if (unread) return toGoodRow(field, endpoint, model, `${kind}, unread`, [value]);
+      // §8: [] and {} are absent in a response's request, as null is; the model alone is looked up before.
+      const isAbsent =
+        endpoint === 'responses' && field.path !== 'model' && /^(?:\[\]|\{\})$/.test(JSON.stringify(value));
+      return isAbsent && field.null !== undefined
+        ? toNullRow(field, endpoint, model, field.null, value)
+        : toBadRow(field, endpoint, model, kind, bad);
+    });
   return [
     ...(field.good ?? []).map((good) => toGoodRow(field, endpoint, model, 'good', good)),
     ...refused('wrong', field.wrongType),
@@ -134,10 +142,16 @@ function toModelRows(field: Field, endpoint: Endpoint, model: string): readonly 
   ];
 }
 
-function toNullRow(field: Field, endpoint: Endpoint, model: string, rule: NonNullable<Field['null']>): Row {
-  if (rule === 'required') return toBadRow(field, endpoint, model, 'null', [null, 'missing_required_parameter']);
+function toNullRow(
+  field: Field,
+  endpoint: Endpoint,
+  model: string,
+  rule: NonNullable<Field['null']>,
+  value: unknown = null,
+): Row {
+  if (rule === 'required') return toBadRow(field, endpoint, model, 'null', [value, 'missing_required_parameter']);
   const sent = rule === 'absent' ? ABSENT : rule.sent;
-  return toGoodRow(field, endpoint, model, 'null', [null, sent]);
+  return toGoodRow(field, endpoint, model, 'null', [value, sent]);
 }
 
 function toGoodRow(field: Field, endpoint: Endpoint, model: string, kind: string, good: Good): Row {
@@ -148,7 +162,7 @@ function toGoodRow(field: Field, endpoint: Endpoint, model: string, kind: string
 
 function toBadRow(field: Field, endpoint: Endpoint, model: string, kind: string, bad: Bad): Row {
   const [value, code, own = field.path] = bad;
-  const param = own === PROMPT ? (endpoint === 'chat' ? 'messages' : 'prompt') : own;
+  const param = own === PROMPT ? PROMPTS[endpoint] : own;
   return { endpoint, model, kind, field, value, verdict: { type: 'refused', code, param } };
 }
 
