@@ -1,6 +1,9 @@
 // The operator's commands without a store: entries, lists, options, catalogs, findings; and how a command line is read.
 
 import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { describe, expect, test, vi } from 'vitest';
 import { checkCatalog, diffCatalogs } from '../../src/cli/catalog-commands.ts';
@@ -10,6 +13,7 @@ import { faultOf, runDoctor, wellAs } from '../../src/cli/doctor.ts';
 import { buildKeyEntry, checkKeyId, mintToken, rotateEntry } from '../../src/cli/key-entry.ts';
 import { fillStatement, type OperatorStore } from '../../src/cli/operator-store.ts';
 import type { Place } from '../../src/cli/program-ports.ts';
+import { readEnvironments } from '../../src/cli/read-environments.ts';
 import { StartError } from '../../src/cli/start-error.ts';
 import { buildProgram } from '../../src/cli/turnpike-program.ts';
 import { openWranglerStore } from '../../src/cli/wrangler-operator-store.ts';
@@ -129,6 +133,30 @@ describe('doctor', () => {
     expect(findings.filter(({ fix }) => fix !== null)).toEqual([
       expect.objectContaining({ what: 'wrangler.toml, [env.staging]', detail: expect.stringContaining(what) }),
     ]);
+  });
+
+  test('§11 wrangler’s reading of wrangler.toml, with the README’s second environment, and with a binding forgotten in it', async () => {
+    const root = join(import.meta.dirname, '../..');
+    const [, staging = ''] = /```toml staging\n([^]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? [];
+    expect(staging).toContain('[env.staging]');
+    const dir = mkdtempSync(join(tmpdir(), 'turnpike-doctor-'));
+    const look = async (text: string): Promise<readonly string[]> => {
+      const path = join(dir, 'wrangler.toml');
+      writeFileSync(path, `${readFileSync(join(root, 'wrangler.toml'), 'utf8')}\n${text}`);
+      const environments = await readEnvironments(path);
+      expect(environments.map(({ environment }) => environment)).toEqual([null, 'staging']);
+      const findings = [...checkBindings(environments), ...checkShared(environments)];
+      return findings.flatMap(({ detail, fix }) => (fix === null ? [] : [detail]));
+    };
+    try {
+      expect(await look(staging)).toEqual([]);
+      expect(await look(staging.replace(/^durable_objects.*$/m, ''))).toEqual(['no Durable Object LEDGER']);
+      expect(await look(staging.replace('turnpike-staging"', 'turnpike"'))).toEqual([
+        'the top level and staging share the D1 database turnpike',
+      ]);
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
   });
 
   test('§11 environments that share a database are caught', () => {
