@@ -69,9 +69,9 @@ describe('§11 wrangler.toml', () => {
     expect(text).not.toMatch(/TURNPIKE_LOCAL|"DEMO"/);
   });
 
-  test('§11 CPU for a stream of ten minutes, the daily run, both signal flags, nothing public but workers.dev', () => {
+  test('§11 CPU for a stream of ten minutes, the daily run and the replays, both signal flags, nothing public but workers.dev', () => {
     expect(rawConfig.limits).toEqual({ cpu_ms: 300_000 });
-    expect(rawConfig.triggers?.crons).toEqual(['17 3 * * *']);
+    expect(rawConfig.triggers?.crons).toEqual(['17 3 * * *', '*/5 * * * *']);
     expect(rawConfig.compatibility_flags).toEqual(['enable_request_signal', 'request_signal_passthrough']);
     expect(rawConfig.preview_urls).toBe(false);
     expect(rawConfig.migrations).toEqual([{ tag: 'v1', new_sqlite_classes: ['Ledger'] }]);
