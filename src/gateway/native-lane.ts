@@ -8,7 +8,7 @@ import { sleep } from './deadline.ts';
 import { type Halt } from './halt.ts';
 import { type RunEnd } from './run.ts';
 import { type StreamTranslation, toMidstreamEnd } from './stream-translation.ts';
-import { createTextReader, type TextReader } from './text-reader.ts';
+import { createTextReader } from './text-reader.ts';
 
 /** What the lane carries and where to. */
 export type NativeLaneInput = {
@@ -35,7 +35,6 @@ const ARRIVED_MS = 20;
 export async function runNativeLane(input: NativeLaneInput): Promise<{ readonly end: RunEnd; readonly text: string }> {
   const { client, halt, held } = input;
   const [main, branch] = input.branches;
-  const copy = createTextReader(branch);
   const bytes = input.outputTokensMax * BYTES_PER_TOKEN;
   held.add(bytes);
   const halted = Promise.withResolvers<'halted'>();
@@ -51,8 +50,7 @@ export async function runNativeLane(input: NativeLaneInput): Promise<{ readonly 
   stop.abort();
   await piped;
   client.takeBack();
-  const told = await readEnd(input, copy, how);
-  await copy.cancel();
+  const told = await readEnd(input, await readCopy(branch, how === 'closed'), how);
   held.drop(bytes);
   return told;
 }
@@ -62,11 +60,10 @@ const BLANK = '\n\n';
 
 async function readEnd(
   { translation, halt, client, done, fail }: NativeLaneInput,
-  copy: TextReader,
+  rest: string,
   how: 'closed' | 'broken' | 'halted',
 ): Promise<{ readonly end: RunEnd; readonly text: string }> {
-  const rest = await readArrived(copy);
-  const pushed = translation.push(rest);
+  const pushed = translation.push(how === 'closed' ? skipMiddle(rest, done) : rest);
   const left = pushed.end === null ? translation.close('', how !== 'closed').end : pushed.end;
   const engineEnd = toMidstreamEnd(left);
   if (engineEnd.type === 'finished') return { end: engineEnd, text: pushed.end === null ? BLANK + done : '' };
@@ -77,13 +74,32 @@ async function readEnd(
   return { end, text: fail(end) };
 }
 
-/** All that has arrived of the copy; a copy that is still open is not waited for. */
-async function readArrived(copy: TextReader): Promise<string> {
+/** Characters in which the last words of a stream are found: finish reason, usage, terminal marker. */
+const TAIL = 4096;
+
+/**
+ * What of a stream its receipt needs: its beginning up to the first border between events, since an event may have begun
+ * before, and its last events if they say how it ended and what it used. Else all of it, to be counted.
+ */
+function skipMiddle(text: string, done: string): string {
+  const head = text.indexOf(BLANK) + BLANK.length;
+  const tail = text.lastIndexOf(BLANK, text.length - TAIL) + BLANK.length;
+  if (tail <= head || !text.endsWith(done)) return text;
+  const last = text.slice(tail);
+  const isTold = last.includes('"finish_reason":"') && last.includes('"usage":{');
+  return isTold ? text.slice(0, head) + last : text;
+}
+
+/** All that has arrived of the copy: in one native read where the body is at its end, else what there is without waiting. */
+async function readCopy(branch: ReadableStream<Uint8Array>, isEnded: boolean): Promise<string> {
+  if (isEnded) return new Response(branch).text();
+  const copy = createTextReader(branch);
   let text = '';
   for (;;) {
     const piece = await Promise.race([copy.read(), sleep(ARRIVED_MS).then(() => null)]);
-    if (piece === null) return text;
-    text += piece.text;
-    if (piece.type === 'end') return text;
+    text += piece?.text ?? '';
+    if (piece?.type === 'text') continue;
+    await copy.cancel();
+    return text;
   }
 }

@@ -139,6 +139,24 @@ describe.each(WIRES.filter(({ hasChoices }) => hasChoices))('$path, native', (wi
     expect(readUpBody(answer)['stream_options']).not.toHaveProperty('continuous_usage_stats');
   });
 
+  test.each([
+    ['engine', true],
+    ['estimated', false],
+  ])('§7 native, a long stream: the receipt has its counts, %s', async (source, isCounted) => {
+    const many = Array.from({ length: 200 }, (_, at) => wire.event({ content: `w${at}` }));
+    const half = many[0]?.slice(0, 50) ?? '';
+    const end = [wire.event({ finish: 'stop' }), ...(isCounted ? [total(wire)] : []), DONE];
+    // The first piece ends in the middle of an event.
+    play([first(wire) + half, [many.join('').slice(half.length), ...end].join('')], close);
+    const answer = await ask(wire);
+    expect(await answer.whole()).toBe([first(wire), ...many, ...end].join(''));
+    expect(await scripted.waitForReceipt(answer.requestId)).toMatchObject({
+      status: 'completed',
+      usage_source: source,
+      usage: { output_tokens: isCounted ? WORDS : 200 },
+    });
+  });
+
   test('§7 native, cut in mid-event: a blank line, the error, [DONE]; failed, and the tokens count', async () => {
     const half = finish(wire).slice(0, 60);
     play([first(wire), ...words(wire), half], (exchange) => exchange.reset());
