@@ -4,12 +4,12 @@
 
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, extname, join } from 'node:path';
+import { extname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 import { SILENT_ENV, toConfigPath, WORKER_NAMES, type WorkerName } from './local-config.ts';
 import { StartError } from './start-error.ts';
+import { WRANGLER_PATH } from './wrangler-path.ts';
 
 export type BundleModule = {
   readonly type: 'ESModule' | 'CompiledWasm' | 'Text' | 'Data';
@@ -62,13 +62,9 @@ function read(path: string): Uint8Array<ArrayBuffer> {
 }
 
 function bundleWorker(root: string, outDir: string, worker: WorkerName, signal?: AbortSignal): Promise<void> {
-  // Not wrangler's bin: that only checks the version of Node and starts this file as a process below it, which a kill
-  // would leave behind.
-  const packagePath = createRequire(import.meta.url).resolve('wrangler/package.json');
-  const cli = join(dirname(packagePath), 'wrangler-dist/cli.js');
   const args = ['deploy', '--dry-run', '--outdir', outDir, '--config', toConfigPath(root, worker)];
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--no-warnings', cli, ...args], {
+    const child = spawn(process.execPath, ['--no-warnings', WRANGLER_PATH, ...args], {
       cwd: root,
       env: { ...process.env, ...SILENT_ENV },
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -2,19 +2,22 @@
 // an account nor the internet. What is run is decided in plan-deploy.ts.
 
 import { spawn } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 
 import { planDeploy } from './plan-deploy.ts';
+import { WRANGLER_PATH } from './wrangler-path.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const WRANGLER = join(dirname(createRequire(import.meta.url).resolve('wrangler/package.json')), 'wrangler-dist/cli.js');
 
 /** Runs wrangler on this terminal; resolves to its exit code. */
 function runWrangler(args: readonly string[]): Promise<number> {
   const env = { WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true', ...process.env };
   return new Promise((resolveCode, reject) => {
-    const child = spawn(process.execPath, ['--no-warnings', WRANGLER, ...args], { cwd: ROOT, env, stdio: 'inherit' });
+    const child = spawn(process.execPath, ['--no-warnings', WRANGLER_PATH, ...args], {
+      cwd: ROOT,
+      env,
+      stdio: 'inherit',
+    });
     child.once('error', reject);
     child.once('close', (code) => resolveCode(code ?? 1));
   });

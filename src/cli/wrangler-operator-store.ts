@@ -3,9 +3,8 @@
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import * as z from 'zod';
@@ -13,8 +12,8 @@ import * as z from 'zod';
 import { SILENT_ENV } from './local-config.ts';
 import { fillStatement, type OperatorStore, rowsSchema } from './operator-store.ts';
 import { StartError } from './start-error.ts';
+import { WRANGLER_PATH } from './wrangler-path.ts';
 
-const WRANGLER = join(dirname(createRequire(import.meta.url).resolve('wrangler/package.json')), 'wrangler-dist/cli.js');
 /** The D1 binding of wrangler.toml. */
 const DATABASE = 'DB';
 const DEADLINE_MS = 120_000;
@@ -81,7 +80,7 @@ export function createWranglerRunner(root: string): RunWrangler {
         timeout: DEADLINE_MS,
         maxBuffer: OUTPUT_BYTES_MAX,
       };
-      const { stdout } = await runFile(process.execPath, ['--no-warnings', WRANGLER, ...args], options);
+      const { stdout } = await runFile(process.execPath, ['--no-warnings', WRANGLER_PATH, ...args], options);
       return stdout;
     } catch (error) {
       throw new StartError(`wrangler ${args.slice(0, 3).join(' ')}: ${readComplaint(error)}`);

@@ -8,6 +8,7 @@ import { err, ok, type Result } from '../../src/core/result.ts';
 import { listReceipts } from '../../src/gateway/list-receipts.ts';
 import { type Ports } from '../../src/gateway/ports.ts';
 import { sumUsage } from '../../src/gateway/sum-usage.ts';
+import { UNUSED_PORTS } from '../http/unused-ports.ts';
 
 const NOTHING: ReceiptScan = { rows: [], floorId: null };
 const AWAY: GatewayError = { kind: 'limiter_unavailable' };
@@ -27,27 +28,17 @@ type Source = (query: ReceiptQuery) => Result<ReceiptScan, GatewayError>;
 /** Ports of which only the two sources answer; each call is noted. */
 function build(held: Source, recorded: Source): { readonly ports: Ports; readonly calls: string[] } {
   const calls: string[] = [];
-  const unused = (): never => {
-    throw new Error('not for reads');
-  };
   const ports: Ports = {
-    keys: { find: unused },
-    failedKeys: { allow: unused },
-    catalog: { read: unused },
+    ...UNUSED_PORTS,
     ledger: {
-      reserve: unused,
-      renew: unused,
-      settle: unused,
-      release: unused,
-      findReceipt: unused,
-      readAccount: unused,
+      ...UNUSED_PORTS.ledger,
       async listReceipts(query, _rows, location) {
         calls.push(`ledger ${query.workspace} ${query.key} ${location}`);
         return held(query);
       },
     },
     receipts: {
-      find: unused,
+      ...UNUSED_PORTS.receipts,
       async list(query) {
         calls.push(`record ${query.workspace} ${query.key}`);
         return recorded(query);
@@ -58,26 +49,6 @@ function build(held: Source, recorded: Source): { readonly ports: Ports; readonl
         return scan.ok ? ok({ sums: [], floorId: scan.value.floorId, movedSums: [] }) : scan;
       },
     },
-    backends: { send: unused },
-    openPipe: unused,
-    openRewritingPipe: unused,
-    settings: {
-      keepAliveMs: 1,
-      firstEventHoldMs: 1,
-      headersDeadlineMs: 1,
-      firstEventDeadlineMs: 1,
-      silenceDeadlineMs: 1,
-      totalDeadlineMs: 1,
-      leaseMs: 1,
-      nativeLanes: true,
-      isolateBytesMax: 1,
-      defaultLimits: { rpm: null, tpm: null, concurrency: null },
-      corsOrigins: [],
-      local: false,
-    },
-    now: unused,
-    randomBytes: unused,
-    log: () => {},
   };
   return { ports, calls };
 }

@@ -1,9 +1,9 @@
-// Ports that are never asked: for tests which look at an application without sending it a request.
+// Ports that are never asked: for tests that send no request, and for those that ask a few of them and say which.
 
 import { type Ports } from '../../src/gateway/ports.ts';
 
 const unused = (): never => {
-  throw new Error('no request is sent here');
+  throw new Error('this port is not asked here');
 };
 
 /** Ports of which only the settings and the clock are there. */
