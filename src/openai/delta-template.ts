@@ -12,8 +12,8 @@ export type DeltaTemplate = {
   readonly before: string;
   /** From the closing quote to the counts, or to the end of the event where there are none. */
   readonly after: string;
-  /** The counts as they were when the template was made; others may only differ in their digits. */
-  readonly counts: { readonly name: CountsName; readonly text: string } | null;
+  /** What stands around the digits of the counts, which is all that may differ in others. */
+  readonly counts: { readonly name: CountsName; readonly pattern: readonly string[] } | null;
   /** From the counts to the end of the event; '' where there are none. */
   readonly close: string;
   /** The client's text around the string, which comes between each two of them: at least one part. */
@@ -70,7 +70,7 @@ export function findString(data: string, chunk: JsonObject): Found | null {
   return {
     before,
     after,
-    counts: { name, text: rest.slice(text.at, text.at + text.length) },
+    counts: { name, pattern: rest.slice(text.at, text.at + text.length).split(/\d+/) },
     close: `${close}\n\n`,
     sample,
   };
@@ -87,7 +87,7 @@ export function matchTemplate(template: DeltaTemplate, text: string, from: numbe
   const literal = text.slice(literalAt, literalEnd);
   const countsAt = literalEnd + after.length;
   if (counts === null) return { literal, counts: null, end: countsAt };
-  const countsEnd = matchCounts(text, countsAt, counts.text);
+  const countsEnd = matchCounts(text, countsAt, counts.pattern);
   if (countsEnd === -1 || !text.startsWith(close, countsEnd)) return null;
   return { literal, counts: text.slice(countsAt, countsEnd), end: countsEnd + close.length };
 }
@@ -102,23 +102,18 @@ function findStringEnd(text: string, from: number): number {
 }
 
 /** Where the counts that begin at `from` end, if they are like `pattern` in all but the digits of whole numbers; else -1. */
-function matchCounts(text: string, from: number, pattern: string): number {
+function matchCounts(text: string, from: number, pattern: readonly string[]): number {
   let at = from;
-  let code = text.charCodeAt(at);
-  for (let like = 0; like < pattern.length;) {
-    let expected = pattern.charCodeAt(like);
-    if (!isDigit(expected)) {
-      if (code !== expected) return -1;
-      like += 1;
-      code = text.charCodeAt((at += 1));
-      continue;
-    }
+  for (let next = 0; next < pattern.length; next += 1) {
+    const fixed = pattern[next] ?? '';
+    if (!text.startsWith(fixed, at)) return -1;
+    at += fixed.length;
+    if (next === pattern.length - 1) return at;
     const start = at;
-    while (isDigit(code)) code = text.charCodeAt((at += 1));
+    while (isDigit(text.charCodeAt(at))) at += 1;
     // JSON has no number without digits, and none that begins with a needless zero; behind a point zeros are free.
-    const isFraction = text.charCodeAt(start - 1) === 0x2e;
-    if (at === start || (text.charCodeAt(start) === 0x30 && at - start > 1 && !isFraction)) return -1;
-    while (isDigit(expected)) expected = pattern.charCodeAt((like += 1));
+    if (at === start) return -1;
+    if (at - start > 1 && text.charCodeAt(start) === 0x30 && text.charCodeAt(start - 1) !== 0x2e) return -1;
   }
   return at;
 }

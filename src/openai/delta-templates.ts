@@ -5,7 +5,7 @@ import { type JsonObject } from '../core/json-read.ts';
 import { type Alike, type DeltaTemplate, findString, matchTemplate, PLACEHOLDER } from './delta-template.ts';
 
 /** What an event that fits is. */
-export type Match = Alike & { readonly template: DeltaTemplate };
+export type Match = { readonly alike: Alike; readonly template: DeltaTemplate };
 
 /** What translating the placeholder came to. */
 export type Rendering = { readonly text: string; readonly index: number; readonly isText: boolean };
@@ -37,7 +37,7 @@ export function createDeltaTemplates(): DeltaTemplates {
         const alike = matchTemplate(template, text, from);
         if (alike === null) continue;
         credit = Math.min(CREDIT_MAX, credit + 1);
-        return { ...alike, template };
+        return { alike, template };
       }
       return null;
     },

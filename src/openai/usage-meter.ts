@@ -28,7 +28,9 @@ export function createUsageMeter({ request, backend }: AnswerContext): UsageMete
   let whole: Usage | null = null;
   let reported: unknown = null;
   let isFinal = false;
-  const noted = new Map<number, { readonly name: CountsName; readonly text: string }>();
+  const noted = new Map<number, { readonly name: CountsName; text: string }>();
+  /** The index noted last: it is the last of the map. */
+  let lastNoted = -1;
 
   function read(value: JsonObject, finished: boolean): void {
     const usage = readUsage(value['usage']) ?? readTimings(value['timings']);
@@ -46,6 +48,7 @@ export function createUsageMeter({ request, backend }: AnswerContext): UsageMete
   function readNoted(): void {
     for (const [index, { name, text }] of noted) read({ [name]: parseJsonObject(text), choices: [{ index }] }, false);
     noted.clear();
+    lastNoted = -1;
   }
 
   return {
@@ -54,9 +57,15 @@ export function createUsageMeter({ request, backend }: AnswerContext): UsageMete
       read(value, finished);
     },
     note(index, name, text) {
+      const last = lastNoted === index ? noted.get(index) : undefined;
+      if (last?.name === name) {
+        last.text = text;
+        return;
+      }
       // Behind all others: the last counts are the ones whose details are shown.
       noted.delete(index);
       noted.set(index, { name, text });
+      lastNoted = index;
     },
     total(deltas) {
       readNoted();
