@@ -26,36 +26,49 @@ let bad: ScriptedUpstream;
 let good: ScriptedUpstream;
 let gateway: LocalGateway;
 
-// A gateway for each test: a breaker remembers.
+/** A binding for each test, all of them the same server: a breaker remembers. */
+const TESTS_MAX = 20;
+const BINDINGS = Array.from({ length: TESTS_MAX }, (_, at) => `BAD_${at + 1}`);
+let current = 0;
+const bindingOf = (): string => BINDINGS[current] ?? '';
+
 beforeAll(async () => {
   bad = await startScriptedUpstream();
   good = await startScriptedUpstream();
-});
-beforeEach(async () => {
-  good.play(answerAny);
   // The first is so heavy that it is asked first, practically always.
   const pair = (first: string): object => ({
     backends: [
       { binding: first, upstream_model: 'm', engine: 'vllm', weight: 1e9 },
-      { binding: 'UPSTREAM_2', upstream_model: 'm', engine: 'vllm', weight: 1e-9 },
+      { binding: 'GOOD', upstream_model: 'm', engine: 'vllm', weight: 1e-9 },
     ],
   });
-  const models = { pair: pair('UPSTREAM_1'), 'half-dead': pair('UPSTREAM_3') };
+  const refusing = ['GONE_1', 'GONE_2'];
+  const nowhere = `http://127.0.0.1:${await findFreePort()}/v1`;
+  const models = Object.fromEntries([...BINDINGS, ...refusing].map((binding) => [binding, pair(binding)]));
   gateway = await serve({
     demo: false,
     upstreams: [
-      { binding: 'UPSTREAM_1', baseUrl: bad.baseUrl },
-      { binding: 'UPSTREAM_2', baseUrl: good.baseUrl },
-      { binding: 'UPSTREAM_3', baseUrl: `http://127.0.0.1:${await findFreePort()}/v1` },
+      { binding: 'GOOD', baseUrl: good.baseUrl },
+      ...BINDINGS.map((binding) => ({ binding, baseUrl: bad.baseUrl })),
+      ...refusing.map((binding) => ({ binding, baseUrl: nowhere })),
     ],
     catalog: { text: JSON.stringify({ version: 1, models }), origin: 'given' },
-    keys: { 'workspace:acme': '{}', 'key:main': JSON.stringify(buildKey('main', { limits: { rpm: 1000 } })) },
+    keys: {
+      'workspace:acme': JSON.stringify({ limits: { rpm: null } }),
+      'key:main': JSON.stringify(buildKey('main')),
+      ...Object.fromEntries(BINDINGS.map((_, at) => [`key:reader-${at}`, toReader(at)])),
+    },
     vars: { FIRST_EVENT_DEADLINE_MS: String(DEADLINE_MS), HEADERS_DEADLINE_MS: '500', FIRST_EVENT_HOLD_MS: '5000' },
     onLog: () => undefined,
   });
-  return () => gateway.stop();
+});
+beforeEach(() => {
+  current += 1;
+  if (current === TESTS_MAX) throw new Error('there are more tests than bindings');
+  good.play(answerAny);
 });
 afterAll(async () => {
+  await gateway.stop();
   await bad.stop();
   await good.stop();
 });
@@ -68,16 +81,23 @@ const PROMPTS: Readonly<Record<Path, object>> = {
   '/v1/responses': { input: 'Hi' },
 };
 
-async function ask(stream: boolean, path: Path = '/v1/chat/completions', model = 'pair'): Promise<RawAnswer> {
+async function ask(stream: boolean, path: Path = '/v1/chat/completions', model = bindingOf()): Promise<RawAnswer> {
   return call(gateway.url + path, { headers, body: { model, stream, ...PROMPTS[path] } });
 }
 
 type Receipt = Readonly<Record<string, unknown>>;
 
+/** Reads are limited per key, so each test has a reader of its own. */
+function toReader(at: number): string {
+  return JSON.stringify(buildKey(`reader-${at}`, { scopes: ['receipts:read'] }));
+}
+
 async function readReceipt(id: string): Promise<Receipt> {
   return poll(
     async () => {
-      const receipt: Receipt = JSON.parse(await (await call(`${gateway.url}/v1/receipts/${id}`, { headers })).whole());
+      const reader = { authorization: `Bearer ${toToken(`reader-${current}`)}` };
+      const answer = await call(`${gateway.url}/v1/receipts/${id}`, { headers: reader });
+      const receipt: Receipt = JSON.parse(await answer.whole());
       return receipt;
     },
     ({ status }) => status !== 'in_progress' && status !== undefined,
@@ -108,7 +128,7 @@ describe('§6 failover before the first event', () => {
       expect(await answer.whole()).toMatch(/(?:data: \[DONE\]|event: response\.completed\n.*)\n\n$/);
       expect(await readReceipt(answer.requestId)).toMatchObject({
         status: 'completed',
-        backend: 'UPSTREAM_2',
+        backend: 'GOOD',
         attempts,
         http_status: 200,
       });
@@ -119,21 +139,21 @@ describe('§6 failover before the first event', () => {
     bad.play((exchange) => answerJson(exchange, 500, {}));
     const answer = await ask(false);
     expect(answer.status).toBe(200);
-    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_2', attempts: 2, stream: false });
+    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'GOOD', attempts: 2, stream: false });
   });
 
   test('§6 silent before headers: replaced when its time is up, within one deadline', async () => {
     bad.play(() => undefined);
     const answer = await ask(true);
     expect(answer.status).toBe(200);
-    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_2', attempts: 2 });
+    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'GOOD', attempts: 2 });
   });
 
   test.each([true, false])('§6 a backend that refuses connections is replaced, stream %s', async (stream) => {
     for (const path of PATHS) {
-      const answer = await ask(stream, path, 'half-dead');
+      const answer = await ask(stream, path, stream ? 'GONE_1' : 'GONE_2');
       expect(answer.status, answer.text()).toBe(200);
-      expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_2', attempts: 3 });
+      expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'GOOD', attempts: 3 });
     }
   });
 
@@ -143,7 +163,7 @@ describe('§6 failover before the first event', () => {
       const answer = await ask(stream);
       expect(answer.status).toBe(400);
       const receipt = await readReceipt(answer.requestId);
-      expect(receipt).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1, status: 'failed' });
+      expect(receipt).toMatchObject({ backend: bindingOf(), attempts: 1, status: 'failed' });
     }
   });
 
@@ -156,7 +176,7 @@ describe('§6 failover before the first event', () => {
     const answer = await ask(true);
     const data = readData(await answer.whole());
     expect(data.at(-2)).toContain('upstream_disconnected');
-    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1, status: 'failed' });
+    expect(await readReceipt(answer.requestId)).toMatchObject({ backend: bindingOf(), attempts: 1, status: 'failed' });
   });
 });
 
@@ -169,7 +189,7 @@ test('§6 the breaker: after three failures the backend is asked last; it comes 
   await new Promise((resolve) => setTimeout(resolve, 5100));
   const probe = await ask(true);
   await probe.whole();
-  expect(await readReceipt(probe.requestId)).toMatchObject({ backend: 'UPSTREAM_1', attempts: 1 });
+  expect(await readReceipt(probe.requestId)).toMatchObject({ backend: bindingOf(), attempts: 1 });
 });
 
 const silent: Script = () => undefined;
