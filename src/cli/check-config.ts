@@ -9,12 +9,14 @@ export type Bindings = {
   /** null is the top level. */
   readonly environment: string | null;
   readonly kv: readonly string[];
-  readonly d1: readonly { readonly binding: string; readonly name: string | undefined }[];
+  readonly d1: readonly string[];
   readonly objects: readonly string[];
   readonly services: readonly string[];
   readonly flags: readonly string[];
   readonly crons: readonly string[];
   readonly account: string | undefined;
+  /** Stores by kind and name or id: no two environments should have the same. */
+  readonly stores: readonly string[];
 };
 
 const KV = ['KEYS', 'CATALOG'];
@@ -24,23 +26,28 @@ const CRONS_MIN = 2;
 
 /** Findings of all environments; the first is the top level. */
 export function checkBindings(environments: readonly Bindings[]): readonly Finding[] {
+  const backends = new Set(environments.flatMap(({ services }) => services));
   return environments.flatMap((bindings) => {
     const what = bindings.environment === null ? 'wrangler.toml' : `wrangler.toml, [env.${bindings.environment}]`;
-    const faults = listFaults(bindings).map(([detail, fix]) => faultOf(what, detail, fix));
-    const backends = writeCount(bindings.services.length, 'backend');
-    const detail = `KV, D1, ledger and ${backends} bound (${bindings.services.join(', ')})`;
+    const faults = listFaults(bindings, backends).map(([detail, fix]) => faultOf(what, detail, fix));
+    const count = writeCount(bindings.services.length, 'backend');
+    const detail = `KV, D1, ledger and ${count} bound (${bindings.services.join(', ')})`;
     return faults.length === 0 ? [wellAs(what, detail)] : faults;
   });
 }
 
-function listFaults(bindings: Bindings): readonly (readonly [detail: string, fix: string])[] {
+/** @param backends The backends of all environments: one catalog should serve in each. */
+function listFaults(
+  bindings: Bindings,
+  backends: ReadonlySet<string>,
+): readonly (readonly [detail: string, fix: string])[] {
   const prefix = bindings.environment === null ? '' : `env.${bindings.environment}.`;
   const faults: (readonly [string, string])[] = [];
   for (const name of KV) {
     if (!bindings.kv.includes(name))
       faults.push([`no KV namespace ${name}`, `add [[${prefix}kv_namespaces]] with binding = "${name}"`]);
   }
-  if (!bindings.d1.some(({ binding }) => binding === 'DB')) {
+  if (!bindings.d1.includes('DB')) {
     faults.push(['no D1 database DB', `add [[${prefix}d1_databases]] with binding = "DB" and a database of its own`]);
   }
   if (!bindings.objects.includes('LEDGER')) {
@@ -49,8 +56,13 @@ function listFaults(bindings: Bindings): readonly (readonly [detail: string, fix
       `add [[${prefix}durable_objects.bindings]] with name = "LEDGER", class_name = "Ledger"`,
     ]);
   }
-  if (bindings.services.length === 0) {
-    faults.push(['no backend', `add [[${prefix}services]] for each bridge, as in the README`]);
+  if (backends.size === 0) faults.push(['no backend', `add [[${prefix}services]] for each bridge, as in the README`]);
+  for (const name of backends) {
+    if (bindings.services.includes(name)) continue;
+    faults.push([
+      `no backend ${name}, which another environment has`,
+      `add [[${prefix}services]] with binding = "${name}"`,
+    ]);
   }
   for (const flag of FLAGS) {
     if (!bindings.flags.includes(flag))
@@ -67,20 +79,19 @@ function listFaults(bindings: Bindings): readonly (readonly [detail: string, fix
   return faults;
 }
 
-/** Databases that two environments share: receipts of both would be in one. */
+/** Stores that two environments share: keys, catalogs and receipts of both would be in one. */
 export function checkShared(environments: readonly Bindings[]): readonly Finding[] {
   const owners = new Map<string, string[]>();
-  for (const { environment, d1 } of environments) {
-    for (const { name } of d1)
-      if (name !== undefined) owners.set(name, [...(owners.get(name) ?? []), environment ?? 'the top level']);
+  for (const { environment, stores } of environments) {
+    for (const store of stores) owners.set(store, [...(owners.get(store) ?? []), environment ?? 'the top level']);
   }
   return [...owners]
     .filter(([, named]) => named.length > 1)
-    .map(([name, named]) =>
-      faultOf(
+    .map(([store, named]) => {
+      return faultOf(
         'wrangler.toml',
-        `${named.join(' and ')} share the D1 database ${name}`,
-        'give each environment a database of its own',
-      ),
-    );
+        `${named.join(' and ')} share the ${store}`,
+        'give each environment one of its own',
+      );
+    });
 }

@@ -17,7 +17,8 @@ export async function checkMigrations(
   table: string,
   command: string,
 ): Promise<readonly Finding[]> {
-  const rows = await store.query(`SELECT name FROM "${table.replaceAll('"', '""')}"`).catch(() => []);
+  const known = await store.query('SELECT name FROM sqlite_master WHERE name = ?1', table);
+  const rows = known.length === 0 ? [] : await store.query(`SELECT name FROM "${table.replaceAll('"', '""')}"`);
   const applied = new Set(rows.map((row) => String(row['name'])));
   const missing = names.filter((name) => !applied.has(name));
   if (missing.length === 0) return [wellAs('D1', `${writeCount(names.length, 'migration')} applied, none missing`)];
@@ -36,8 +37,13 @@ export async function checkStoredCatalog(
   const faults = listFaults(catalog.value).map(({ model, fault }) =>
     faultOf(`catalog, model ${model}`, fault, 'mend the entry, or bind what it names: callers get 503 until then'),
   );
-  const { models } = catalog.value;
-  return [wellAs('catalog', `${writeCount(models.length, 'model')} in service`), ...faults];
+  const last = await store.readEntry('CATALOG', 'catalog:last-good');
+  const lastGood = last === null ? null : parseModelCatalog(last, bindings);
+  if (lastGood?.ok === false) {
+    faults.push(faultOf('catalog:last-good', lastGood.error, 'store a sound catalog: catalog put FILE writes both'));
+  }
+  const spare = last === null ? '; none to fall back on (catalog put FILE writes one)' : '';
+  return [wellAs('catalog', `${writeCount(catalog.value.models.length, 'model')} in service${spare}`), ...faults];
 }
 
 /** Every key and the workspace it belongs to. */
@@ -49,13 +55,10 @@ export async function checkKeys(store: OperatorStore, isRemote: boolean): Promis
       findings.push(faultOf(`workspace ${id}`, fault, 'mend its entry in KEYS: all of its keys get 503 until then'));
     }
   }
-  const names = await store.listEntries('KEYS', 'key:');
-  const keys = await Promise.all(
-    names.map(async (name) => ({
-      id: name.slice('key:'.length),
-      ...readKey(name.slice('key:'.length), await store.readEntry('KEYS', name)),
-    })),
-  );
+  const keys = [...(await store.readEntries('KEYS', 'key:'))].map(([name, text]) => {
+    const id = name.slice('key:'.length);
+    return { id, ...readKey(id, text) };
+  });
   for (const { id, key, fault } of keys) {
     if (id === 'demo' && isRemote) {
       findings.push(faultOf('key demo', 'the key of npm start is in a deployment', 'delete the entry key:demo'));
@@ -73,7 +76,22 @@ export async function checkKeys(store: OperatorStore, isRemote: boolean): Promis
   ];
 }
 
-/** Grants that ledgers skip, prepaid workspaces that were never granted anything, erasures and replays that wait. */
+/** What an operator asked the Worker's crons for and they have not done. */
+export async function checkCrons(store: OperatorStore): Promise<readonly Finding[]> {
+  const late = async (table: string, span: string): Promise<number> => {
+    const query = `SELECT count(*) AS n FROM ${table} WHERE done_at IS NULL AND datetime(requested_at) < datetime('now', ?1)`;
+    return Number((await store.query(query, span))[0]?.['n']);
+  };
+  const [replays, erasures] = [await late('replays', '-15 minutes'), await late('erasures', '-2 days')];
+  const fix = 'are the crons of wrangler.toml deployed? The log says replay_failed and workspace_not_erased';
+  return [
+    ...(replays === 0 ? [] : [faultOf('replays', `${writeCount(replays, 'ledger')} not asked yet`, fix)]),
+    ...(erasures === 0 ? [] : [faultOf('erasures', `${writeCount(erasures, 'workspace')} not erased yet`, fix)]),
+    ...(replays + erasures === 0 ? [wellAs('crons', 'no replay and no erasure is overdue')] : []),
+  ];
+}
+
+/** Grants that ledgers skip, and prepaid workspaces that were never granted anything. */
 export async function checkMoney(store: OperatorStore): Promise<readonly Finding[]> {
   const grants = await store.query('SELECT seq, workspace, amount_usd FROM credit_grants');
   const malformed = grants.filter((row) => parseUsd(String(row['amount_usd'])) === null);
@@ -105,9 +123,6 @@ export async function readSpent(store: OperatorStore, workspace: string): Promis
 type FoundWorkspaces = ReadonlyMap<string, ReturnType<typeof readWorkspace>>;
 
 async function readWorkspaces(store: OperatorStore): Promise<FoundWorkspaces> {
-  const names = await store.listEntries('KEYS', 'workspace:');
-  const read = names.map(
-    async (name) => [name.slice('workspace:'.length), readWorkspace(await store.readEntry('KEYS', name))] as const,
-  );
-  return new Map(await Promise.all(read));
+  const entries = await store.readEntries('KEYS', 'workspace:');
+  return new Map([...entries].map(([name, text]) => [name.slice('workspace:'.length), readWorkspace(text)]));
 }

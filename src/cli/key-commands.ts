@@ -44,6 +44,7 @@ export async function createKey(store: OperatorStore, options: CreateKeyOptions)
   if ((await store.readEntry('KEYS', PREFIX + id)) !== null) {
     throw new StartError(`there is a key ${id} already: rotate it, or choose another --id`);
   }
+  if ((await listRevoked(store)).has(id)) throw new StartError(`the id ${id} was revoked: choose another`);
   await store.writeEntry('KEYS', PREFIX + id, write(entry.value));
   return tellToken(id, token, { entry: entry.value }, 'made');
 }
@@ -54,15 +55,12 @@ export async function listKeys(
   workspace: string | undefined,
   nowMs: number,
 ): Promise<CommandResult> {
-  const names = await store.listEntries('KEYS', PREFIX);
   const revoked = await listRevoked(store);
-  const read = await Promise.all(
-    names.map(async (name) => {
-      const id = name.slice(PREFIX.length);
-      const found = readKey(id, await store.readEntry('KEYS', name));
-      return { id, state: tellState(found, revoked.has(id), nowMs), entry: found.key };
-    }),
-  );
+  const read = [...(await store.readEntries('KEYS', PREFIX))].map(([name, text]) => {
+    const id = name.slice(PREFIX.length);
+    const found = readKey(id, text);
+    return { id, state: tellState(found, revoked.has(id), nowMs), entry: found.key };
+  });
   const keys = read.filter(({ entry }) => workspace === undefined || entry?.workspace === workspace);
   const rows = keys.map(({ id, state, entry }) => [
     id,
@@ -97,6 +95,8 @@ export async function rotateKey(
 ): Promise<CommandResult> {
   const { object, key, fault } = readKey(id, await readText(store, id));
   if (key === null) throw new StartError(`the entry of ${id} is damaged (${fault ?? 'unreadable'}): mend it first`);
+  const state = tellState({ object, key, fault }, (await listRevoked(store)).has(id), nowMs);
+  if (state !== 'active') throw new StartError(`${id} is ${state}: a new token would not work`);
   const { token, hash } = mintToken(id, randomBytes(SECRET_BYTES));
   const graceUntilMs = nowMs + graceMs;
   const entry = rotateEntry({ ...object, hash: key.hash }, hash, graceUntilMs);
@@ -107,12 +107,22 @@ export async function rotateKey(
 
 /** Stops a key: at the ledger within ten seconds, streams included, and in KV for good. */
 export async function revokeKey(store: OperatorStore, id: string): Promise<CommandResult> {
-  const { object } = readKey(id, await readText(store, id));
-  // The row first: it is what stops streams under way.
+  const text = await store.readEntry('KEYS', PREFIX + id);
+  // The row first: it is what stops streams under way, those of a key whose entry is gone already too.
   await store.query('INSERT INTO revoked_keys (key_id) VALUES (?1) ON CONFLICT (key_id) DO NOTHING', id);
+  const { object } = readKey(id, text);
   if (object !== null) await store.writeEntry('KEYS', PREFIX + id, write({ ...object, disabled: true }));
-  const text = `${id} is revoked: refused within ten seconds, streams under way are stopped, and its entry is disabled.`;
-  return { data: { id, revoked: true }, text };
+  const entry =
+    object !== null
+      ? 'its entry is disabled'
+      : text === null
+        ? 'it has no entry'
+        : 'its entry is damaged, and was left';
+  const told = `${id} is revoked: refused within ten seconds, streams under way are stopped; ${entry}.`;
+  return {
+    data: { id, revoked: true, entry: object !== null ? 'disabled' : text === null ? 'absent' : 'damaged' },
+    text: told,
+  };
 }
 
 async function readText(store: OperatorStore, id: string): Promise<string> {

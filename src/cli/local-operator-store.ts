@@ -26,6 +26,16 @@ export async function openLocalStore(root: string, stateDir: string): Promise<Op
   const worker = { ...stores, modules: true, script: 'export default {}' };
   const miniflare = await startMiniflare([worker], path, (line) => void process.stderr.write(`${line}\n`));
   const db = await miniflare.getD1Database(config.d1.binding);
+  const listEntries: OperatorStore['listEntries'] = async (namespace, prefix) => {
+    const kv = await miniflare.getKVNamespace(namespace);
+    const names: string[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await kv.list({ prefix, ...(cursor === undefined ? {} : { cursor }) });
+      names.push(...page.keys.map(({ name }) => name));
+      if (page.list_complete) return names.toSorted();
+      cursor = page.cursor;
+    }
+  };
   return {
     place: stateDir,
     async readEntry(namespace, name) {
@@ -34,15 +44,15 @@ export async function openLocalStore(root: string, stateDir: string): Promise<Op
     async writeEntry(namespace, name, text) {
       await (await miniflare.getKVNamespace(namespace)).put(name, text);
     },
-    async listEntries(namespace, prefix) {
+    listEntries,
+    async readEntries(namespace, prefix) {
       const kv = await miniflare.getKVNamespace(namespace);
-      const names: string[] = [];
-      for (let cursor: string | undefined; ;) {
-        const page = await kv.list({ prefix, ...(cursor === undefined ? {} : { cursor }) });
-        names.push(...page.keys.map(({ name }) => name));
-        if (page.list_complete) return names.toSorted();
-        cursor = page.cursor;
+      const entries = new Map<string, string>();
+      for (const name of await listEntries(namespace, prefix)) {
+        const text = await kv.get(name, 'text');
+        if (text !== null) entries.set(name, text);
       }
+      return entries;
     },
     async query(sql, ...values) {
       try {

@@ -22,6 +22,8 @@ export type OperatorStore = {
   readonly writeEntry: (namespace: Namespace, name: string, text: string) => Promise<void>;
   /** Names of the entries that begin with a prefix, sorted. */
   readonly listEntries: (namespace: Namespace, prefix: string) => Promise<readonly string[]>;
+  /** The entries that begin with a prefix, by name. */
+  readonly readEntries: (namespace: Namespace, prefix: string) => Promise<ReadonlyMap<string, string>>;
   /** Runs one statement of D1, `?1` and on bound to `values`. */
   readonly query: (sql: string, ...values: readonly SqlValue[]) => Promise<readonly Row[]>;
   readonly close: () => Promise<void>;

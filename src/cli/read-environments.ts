@@ -13,7 +13,7 @@ const bound = z.array(z.object({ binding: z.string() })).transform((list) => lis
 /** What the doctor looks at of wrangler's own form. */
 const configSchema = z
   .object({
-    kv_namespaces: bound,
+    kv_namespaces: z.array(z.object({ binding: z.string(), id: z.string().optional() })),
     d1_databases: z.array(z.object({ binding: z.string(), database_name: z.string().optional() })),
     durable_objects: z.object({ bindings: named }),
     services: bound.default([]),
@@ -22,8 +22,12 @@ const configSchema = z
     account_id: z.string().optional(),
   })
   .transform((config) => ({
-    kv: config.kv_namespaces,
-    d1: config.d1_databases.map(({ binding, database_name: name }) => ({ binding, name })),
+    kv: config.kv_namespaces.map(({ binding }) => binding),
+    d1: config.d1_databases.map(({ binding }) => binding),
+    stores: [
+      ...config.kv_namespaces.flatMap(({ id }) => (id === undefined ? [] : [`KV namespace ${id}`])),
+      ...config.d1_databases.flatMap(({ database_name: name }) => (name === undefined ? [] : [`D1 database ${name}`])),
+    ],
     objects: config.durable_objects.bindings,
     services: config.services,
     flags: config.compatibility_flags,

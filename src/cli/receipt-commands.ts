@@ -1,9 +1,9 @@
 // `turnpike receipts …`: the record in D1, newest rows as they come, whole or as a file; and carrying to D1 again what
 // ledgers keep, after a restore (SPEC §9, §12).
 
-import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toUsd } from '../core/money.ts';
 import { toLowestId } from '../core/request-id.ts';
@@ -40,37 +40,29 @@ export async function exportReceipts(
   const [fromId, beforeId] = toIds(options);
   const counted = await Promise.all(workspaces.map((workspace) => countRows(store, workspace, fromId, beforeId)));
   const total = counted.reduce((sum, count) => sum + count, 0);
-  const write = async (text: string): Promise<void> => {
-    // `once` rejects when the file cannot be written.
-    if (!target.write(text)) await once(target, 'drain');
-  };
+  const pages = readPages(store, workspaces, fromId, beforeId);
   let done = 0;
-  let columns: readonly string[] | null = null;
+  async function* writeLines(): AsyncGenerator<string> {
+    let columns: readonly string[] | null = null;
+    for await (const rows of pages) {
+      if (options.format === 'csv' && columns === null) {
+        columns = Object.keys(rows[0] ?? {});
+        yield toCsvLine(columns);
+      }
+      const names = columns;
+      yield rows
+        .map((row) => (names === null ? `${JSON.stringify(row)}\n` : toCsvLine(names.map((name) => row[name]))))
+        .join('');
+      done += rows.length;
+      progress.at(done);
+    }
+  }
   progress.start(total);
   try {
-    for (const workspace of workspaces) {
-      for (let after = fromId; ;) {
-        const rows = await readPage(store, workspace, after, beforeId);
-        if (rows.length === 0) break;
-        if (options.format === 'csv' && columns === null) {
-          columns = Object.keys(rows[0] ?? {});
-          await write(toCsvLine(columns));
-        }
-        const names = columns;
-        const lines = rows.map((row) =>
-          names === null ? `${JSON.stringify(row)}\n` : toCsvLine(names.map((name) => row[name])),
-        );
-        await write(lines.join(''));
-        done += rows.length;
-        progress.at(done);
-        // Sorts behind the id and before every other.
-        after = `${String(rows.at(-1)?.['id'])}!`;
-      }
-    }
-    if (target !== stdout) {
-      target.end();
-      await once(target, 'finish');
-    }
+    await pipeline(writeLines, target, { end: target !== stdout });
+  } catch (error) {
+    // Whoever read the lines has had enough.
+    if (!isCode(error, 'EPIPE')) throw error instanceof StartError ? error : new StartError(toReason(error));
   } finally {
     progress.stop();
   }
@@ -78,13 +70,34 @@ export async function exportReceipts(
   return { data: { receipts: done, output: output ?? null }, text };
 }
 
+/** The rows of a range, page by page. */
+async function* readPages(
+  store: OperatorStore,
+  workspaces: readonly string[],
+  fromId: string,
+  beforeId: string,
+): AsyncGenerator<readonly Row[]> {
+  for (const workspace of workspaces) {
+    for (let after = fromId; ;) {
+      const rows = await readPage(store, workspace, after, beforeId);
+      if (rows.length === 0) break;
+      yield rows;
+      // Sorts behind the id and before every other.
+      after = `${String(rows.at(-1)?.['id'])}!`;
+    }
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
 /** A new file for a record that tells of people: nobody else may read it. */
 async function createFile(path: string): Promise<Writable> {
   try {
     return (await open(path, 'wx', 0o600)).createWriteStream();
   } catch (error) {
-    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-    throw new StartError(isThere ? `${path} is there already: it is not overwritten` : toReason(error));
+    throw new StartError(isCode(error, 'EEXIST') ? `${path} is there already: it is not overwritten` : toReason(error));
   }
 }
 
@@ -159,7 +172,7 @@ export async function replayReceipts(
   progress.start(asked.length);
   try {
     for (let timeMs = nowMs; timeMs < untilMs; timeMs += REPLAY_POLL_MS) {
-      const due = await store.query('SELECT count(*) AS n FROM replays WHERE done_at IS NULL');
+      const due = await store.query('SELECT count(*) AS n FROM replays WHERE since = ?1 AND done_at IS NULL', from);
       const waiting = Number(due[0]?.['n']);
       progress.at(Math.max(0, asked.length - waiting));
       if (waiting === 0) {
@@ -178,7 +191,9 @@ export async function replayReceipts(
   } finally {
     progress.stop();
   }
-  throw new StartError('the Worker has not looked: is it deployed with the crons of wrangler.toml?');
+  throw new StartError(
+    'not all were asked yet: are the crons of wrangler.toml deployed? The log says `replay_failed` where one failed',
+  );
 }
 
 /** Workspaces with receipts, by name. */

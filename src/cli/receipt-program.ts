@@ -1,6 +1,6 @@
 // The command line of `turnpike receipts …`: what its commands take. What they do is receipt-commands.ts.
 
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseLimit, parseTime } from './command-result.ts';
 import type { Row } from './operator-store.ts';
 import type { Place, ProgramPorts, Runner } from './program-ports.ts';
@@ -12,6 +12,8 @@ import {
   tailReceipts,
   writeReceiptLine,
 } from './receipt-commands.ts';
+
+const LINES_MAX = 1000;
 
 /** Adds `receipts …`. */
 export function addReceipts(program: Command, ports: ProgramPorts, run: Runner): void {
@@ -41,9 +43,11 @@ export function addReceipts(program: Command, ports: ProgramPorts, run: Runner):
     .addOption(new Option('--format <kind>', 'JSON lines or CSV').choices(['jsonl', 'csv']).default('jsonl'))
     .option('--output <file>', 'a file that is not there yet')
     .action(async (options: ExportOptions, command: Command) => {
-      const store = await ports.openStore(command.optsWithGlobals<Place>());
+      const place = command.optsWithGlobals<Place>();
+      const store = await ports.openStore(place);
       try {
-        ports.note((await exportReceipts(store, options, ports.stdout, ports.progress())).text);
+        const { data, text } = await exportReceipts(store, options, ports.stdout, ports.progress());
+        ports.note(place.json ? JSON.stringify(data) : text);
       } finally {
         await store.close();
       }
@@ -61,5 +65,8 @@ export function addReceipts(program: Command, ports: ProgramPorts, run: Runner):
 
 function parseLines(text: string): number {
   const lines = parseLimit(text);
-  return Math.min(1000, Math.max(1, lines ?? 1000));
+  if (lines === null || lines < 1 || lines > LINES_MAX) {
+    throw new InvalidArgumentError(`expected a whole number from 1 to ${LINES_MAX}`);
+  }
+  return lines;
 }

@@ -10,7 +10,7 @@ import { CommanderError } from 'commander';
 import { readMigrations } from './apply-migrations.ts';
 import { checkBindings, checkShared } from './check-config.ts';
 import { checkGateway } from './check-gateway.ts';
-import { checkKeys, checkMigrations, checkMoney, checkStoredCatalog } from './check-stores.ts';
+import { checkCrons, checkKeys, checkMigrations, checkMoney, checkStoredCatalog } from './check-stores.ts';
 import type { CommandResult } from './command-result.ts';
 import { runDoctor as runChecks } from './doctor.ts';
 import { DEMO_BINDING } from './local-catalog.ts';
@@ -28,6 +28,9 @@ import { createWranglerRunner, openWranglerStore } from './wrangler-operator-sto
 const ROOT = resolve(import.meta.dirname, '../..');
 /** `npm start --upstream` names the n-th upstream so; how many there are is known to it alone. */
 const LOCAL_UPSTREAMS = Array.from({ length: 99 }, (_, at) => `UPSTREAM_${at + 1}`);
+/** The exit code of a command that was stopped, and how long it may take to end in order. */
+const STOPPED = 130;
+const STOPPING_MS = 1000;
 /** Fewer are done before a bar would be seen. */
 const PROGRESS_MIN = 2000;
 
@@ -35,7 +38,11 @@ await main();
 
 async function main(): Promise<void> {
   const stopping = new AbortController();
-  onStopRequest(() => stopping.abort());
+  onStopRequest(() => {
+    stopping.abort();
+    // A command that follows ends by itself; what it is that others wait for does not matter any more.
+    setTimeout(() => process.exit(STOPPED), STOPPING_MS).unref();
+  });
   const program = buildProgram(
     {
       openStore,
@@ -99,6 +106,7 @@ async function runDoctor(store: OperatorStore, place: Place, options: DoctorOpti
     { name: 'catalog', look: async () => checkStoredCatalog(store, await listBindings(place)) },
     { name: 'keys', look: () => checkKeys(store, place.remote) },
     { name: 'credits', look: () => checkMoney(store) },
+    { name: 'crons', look: () => checkCrons(store) },
     ...(access === null ? [] : [{ name: 'gateway', look: () => checkGateway(store, access) }]),
   ]);
 }

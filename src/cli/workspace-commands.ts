@@ -50,13 +50,8 @@ export async function putWorkspace(
 
 /** All workspaces. */
 export async function listWorkspaces(store: OperatorStore): Promise<CommandResult> {
-  const names = await store.listEntries('KEYS', PREFIX);
-  const found = await Promise.all(
-    names.map(async (name) => ({
-      id: name.slice(PREFIX.length),
-      ...readWorkspace(await store.readEntry('KEYS', name)),
-    })),
-  );
+  const entries = await store.readEntries('KEYS', PREFIX);
+  const found = [...entries].map(([name, text]) => ({ id: name.slice(PREFIX.length), ...readWorkspace(text) }));
   const rows = found.map(({ id, workspace, fault }) => [
     id,
     workspace === null ? `damaged: ${fault}` : workspace.disabled === true ? 'disabled' : 'active',

@@ -10,13 +10,15 @@ import { promisify } from 'node:util';
 import * as z from 'zod';
 
 import { SILENT_ENV } from './local-config.ts';
-import { fillStatement, type OperatorStore, rowsSchema } from './operator-store.ts';
+import { fillStatement, type Namespace, type OperatorStore, rowsSchema } from './operator-store.ts';
 import { StartError } from './start-error.ts';
 import { WRANGLER_PATH } from './wrangler-path.ts';
 
 /** The D1 binding of wrangler.toml. */
 const DATABASE = 'DB';
 const DEADLINE_MS = 120_000;
+/** Runs of wrangler at a time: each is a process. */
+const PARALLEL = 4;
 /** A page of receipts as JSON. */
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
 
@@ -36,6 +38,10 @@ export type RunWrangler = (args: readonly string[]) => Promise<string>;
 export function openWranglerStore(where: readonly string[], run: RunWrangler): OperatorStore {
   const askKv = (args: readonly string[], binding: string): Promise<string> =>
     run(['kv', 'key', ...args, '--binding', binding, ...where]);
+  // Wrangler ends the text with a line end of its own.
+  const getEntry = async (namespace: Namespace, name: string): Promise<string> => {
+    return (await askKv(['get', name, '--text'], namespace)).replace(/\n$/, '');
+  };
   const listEntries: OperatorStore['listEntries'] = async (namespace, prefix) => {
     const listed = await askKv(['list', '--prefix', prefix], namespace);
     return namesSchema.parse(JSON.parse(listed)).map(({ name }) => name);
@@ -46,8 +52,17 @@ export function openWranglerStore(where: readonly string[], run: RunWrangler): O
     async readEntry(namespace, name) {
       // What wrangler says of an entry that is missing differs from place to place.
       if (!(await listEntries(namespace, name)).includes(name)) return null;
-      // Wrangler ends the text with a line end of its own.
-      return (await askKv(['get', name, '--text'], namespace)).replace(/\n$/, '');
+      return getEntry(namespace, name);
+    },
+    async readEntries(namespace, prefix) {
+      const entries = new Map<string, string>();
+      const names = await listEntries(namespace, prefix);
+      for (let at = 0; at < names.length; at += PARALLEL) {
+        const some = names.slice(at, at + PARALLEL);
+        const texts = await Promise.all(some.map((name) => getEntry(namespace, name)));
+        for (const [index, name] of some.entries()) entries.set(name, texts[index] ?? '');
+      }
+      return entries;
     },
     async writeEntry(namespace, name, text) {
       // In a file: arguments can be seen by everybody on the machine.

@@ -106,7 +106,8 @@ describe('doctor', () => {
   const good: Bindings = {
     environment: null,
     kv: ['KEYS', 'CATALOG'],
-    d1: [{ binding: 'DB', name: 'turnpike' }],
+    d1: ['DB'],
+    stores: ['D1 database turnpike'],
     objects: ['LEDGER'],
     services: ['UPSTREAM_1'],
     flags: ['enable_request_signal', 'request_signal_passthrough'],
@@ -124,7 +125,7 @@ describe('doctor', () => {
     ['CATALOG', { kv: ['KEYS'] }],
     ['D1 database DB', { d1: [] }],
     ['LEDGER', { objects: [] }],
-    ['backend', { services: [] }],
+    ['backend UPSTREAM_1', { services: [] }],
     ['request_signal_passthrough', { flags: ['enable_request_signal'] }],
     ['crons', { crons: [] }],
     ['account', { account: '0123' }],
@@ -159,10 +160,20 @@ describe('doctor', () => {
     }
   });
 
+  test('§11 one backend of two is missing in an environment, or at the top level', () => {
+    const two = { ...good, services: ['UPSTREAM_1', 'UPSTREAM_2'] };
+    const missing = (environments: readonly Bindings[]): readonly string[] =>
+      checkBindings(environments).flatMap(({ what, detail, fix }) => (fix === null ? [] : [`${what}: ${detail}`]));
+    const detail = 'no backend UPSTREAM_2, which another environment has';
+    expect(missing([two, { ...good, environment: 'eu' }])).toEqual([`wrangler.toml, [env.eu]: ${detail}`]);
+    expect(missing([good, { ...two, environment: 'eu' }])).toEqual([`wrangler.toml: ${detail}`]);
+    expect(missing([{ ...good, services: [] }])).toEqual(['wrangler.toml: no backend']);
+  });
+
   test('§11 environments that share a database are caught', () => {
     const staging = { ...good, environment: 'staging' };
     expect(checkShared([good, staging])).toHaveLength(1);
-    expect(checkShared([good, { ...staging, d1: [{ binding: 'DB', name: 'turnpike-staging' }] }])).toEqual([]);
+    expect(checkShared([good, { ...staging, stores: ['D1 database turnpike-staging'] }])).toEqual([]);
   });
 
   test('faults have their fix, a part that cannot be looked at is one, the rest is looked at', async () => {
@@ -202,6 +213,7 @@ describe('a deployment', () => {
     expect(await store.readEntry('KEYS', 'key:b')).toBe(null);
     await store.readEntry('CATALOG', 'key:a');
     await store.writeEntry('KEYS', 'key:a', 'secret text');
+    expect([...(await store.readEntries('KEYS', 'key:'))].map(([name]) => name)).toEqual(['key:a']);
     expect(await store.query('SELECT ?1', 'x')).toEqual([{ n: 1 }]);
     const where = ['--remote', '--env', 'staging'];
     const path = expect.stringMatching(/entry$/);
@@ -214,6 +226,8 @@ describe('a deployment', () => {
       list('key:a', 'CATALOG'),
       ['kv', 'key', 'get', 'key:a', '--text', '--binding', 'CATALOG', ...where],
       ['kv', 'key', 'put', 'key:a', '--path', path, '--binding', 'KEYS', ...where],
+      list('key:', 'KEYS'),
+      ['kv', 'key', 'get', 'key:a', '--text', '--binding', 'KEYS', ...where],
       ['d1', 'execute', 'DB', '--json', '--yes', '--command', "SELECT 'x'", ...where],
     ]);
     expect(JSON.stringify(runs)).not.toContain('secret text');
@@ -226,6 +240,7 @@ describe('the command line', () => {
     readEntry: () => Promise.resolve(null),
     writeEntry: () => Promise.reject(new Error('nothing is written')),
     listEntries: () => Promise.resolve([]),
+    readEntries: () => Promise.resolve(new Map()),
     query: () => Promise.resolve([]),
     close: () => Promise.resolve(),
   };
@@ -288,6 +303,8 @@ describe('the command line', () => {
     [['keys', 'list', '--local', '--remote']],
     [['receipts', 'export', '--format', 'xml']],
     [['receipts', 'export', '--from', 'yesterday']],
+    [['receipts', 'tail', '--lines', 'unlimited']],
+    [['receipts', 'tail', '--lines', '0']],
     [['keys', 'list', '--nonsense']],
   ])('what is mistyped is said by the parser: %j', async (args) => {
     const { error, places } = await run(...args);
@@ -303,7 +320,6 @@ describe('the command line', () => {
     [['credits', 'grant', 'acme', '5'], 1],
     [['keys', 'create', '--workspace', 'acme', '--id', 'A'], 2],
     [['keys', 'create', '--workspace', 'acme'], 1],
-    [['keys', 'revoke', 'nobody'], 1],
     [['workspaces', 'put', 'no/slash'], 2],
     [['workspaces', 'put', 'acme', '--location', 'mars'], 2],
     [['workspaces', 'put', 'acme', '--disable', '--enable'], 2],

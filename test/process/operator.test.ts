@@ -1,16 +1,16 @@
 // The operator's commands on the real stores of a gateway that runs meanwhile: what they write is what the gateway goes by,
 // what it records is what they read. The program itself is started where its exit code or its stdout counts.
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { text as readAll } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { checkGateway, checkSums } from '../../src/cli/check-gateway.ts';
-import { checkKeys, checkMigrations, checkMoney, checkStoredCatalog } from '../../src/cli/check-stores.ts';
+import { checkCrons, checkKeys, checkMigrations, checkMoney, checkStoredCatalog } from '../../src/cli/check-stores.ts';
 import { putCatalog } from '../../src/cli/catalog-commands.ts';
 import { grantCredits, listCredits } from '../../src/cli/credit-commands.ts';
 import type { Finding } from '../../src/cli/doctor.ts';
@@ -18,6 +18,7 @@ import { createKey, listKeys, revokeKey, rotateKey, showKey } from '../../src/cl
 import { openLocalStore } from '../../src/cli/local-operator-store.ts';
 import type { OperatorStore } from '../../src/cli/operator-store.ts';
 import { exportReceipts, replayReceipts, tailReceipts } from '../../src/cli/receipt-commands.ts';
+import { StartError } from '../../src/cli/start-error.ts';
 import type { LocalGateway } from '../../src/cli/run-locally.ts';
 import { listWorkspaces, putWorkspace, showWorkspace } from '../../src/cli/workspace-commands.ts';
 import { createWranglerRunner, openWranglerStore } from '../../src/cli/wrangler-operator-store.ts';
@@ -59,11 +60,15 @@ type Program = { readonly code: number | null; readonly stdout: string; readonly
 
 /** Runs the program as `npm run turnpike` does. */
 async function turnpike(...args: string[]): Promise<Program> {
+  return startTurnpike(...args).ended;
+}
+
+function startTurnpike(...args: string[]): { readonly child: ChildProcess; readonly ended: Promise<Program> } {
   const path = join(ROOT, 'src/cli/turnpike.ts');
   const child = spawn(process.execPath, [path, '--state', stateDir, ...args], { cwd: ROOT, stdio: 'pipe' });
   const code = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [stdout, stderr] = await Promise.all([readAll(child.stdout), readAll(child.stderr)]);
-  return { code: await code, stdout, stderr };
+  const ended = Promise.all([readAll(child.stdout), readAll(child.stderr), code]);
+  return { child, ended: ended.then(([stdout, stderr, exitCode]) => ({ code: exitCode, stdout, stderr })) };
 }
 
 async function ask(token: string, path = '/v1/chat/completions'): Promise<number> {
@@ -186,6 +191,11 @@ describe('one workspace from its first key to its last receipt', () => {
     await expect(exportReceipts(store, { format: 'jsonl', output }, process.stdout, QUIET)).rejects.toThrow(
       /there already/,
     );
+    // `| head` has had enough: no fault. A disk that is full is one, in one line.
+    const breaking = (code: string): Writable =>
+      new Writable({ write: (_chunk, _encoding, done) => done(Object.assign(new Error(code), { code })) });
+    await exportReceipts(store, { format: 'jsonl' }, breaking('EPIPE'), QUIET);
+    await expect(exportReceipts(store, { format: 'jsonl' }, breaking('ENOSPC'), QUIET)).rejects.toThrow(StartError);
   });
 
   test('§9 after a restore of D1 a replay brings back what ledgers keep, and doubles nothing', async () => {
@@ -208,15 +218,28 @@ describe('one workspace from its first key to its last receipt', () => {
     ]);
   });
 
-  test('§2 a revoked key is refused', async () => {
+  test('§2 a revoked key is refused, and no command hands out a token that would be', async () => {
     await revokeKey(store, 'prod-web');
     await asks(token, 401);
     expect((await listKeys(store, undefined, Date.now())).text).toMatch(/^prod-web +acme +revoked/m);
+    await expect(rotateKey(store, 'prod-web', 0, 0)).rejects.toThrow(/prod-web is revoked/);
+    // Its entry may be gone, or damaged: the row stops it all the same.
+    expect((await revokeKey(store, 'long-gone')).text).toContain('it has no entry');
+    await expect(createKey(store, { workspace: 'acme', id: 'long-gone' })).rejects.toThrow(/was revoked/);
+    await store.writeEntry('KEYS', 'key:torn', '{"workspace"');
+    expect((await revokeKey(store, 'torn')).text).toContain('its entry is damaged, and was left');
+    const rows = await store.query('SELECT key_id FROM revoked_keys ORDER BY key_id');
+    expect(rows.map((row) => row['key_id'])).toEqual(['long-gone', 'prod-web', 'torn']);
   });
 });
 
 describe('what is wrong', () => {
   test('§2 doctor, a broken setup: each fault is named', async () => {
+    await store.query("DELETE FROM revoked_keys WHERE key_id = 'torn'");
+    await store.query(
+      "INSERT INTO replays (workspace, since, requested_at) VALUES ('acme', '2026', '2026-01-01 00:00:00')",
+    );
+    expect(faultsOf(await checkCrons(store))).toEqual(['replays: 1 ledger not asked yet']);
     await store.writeEntry('KEYS', 'key:damaged', '{"workspace":"acme"');
     await store.writeEntry(
       'KEYS',
@@ -230,6 +253,7 @@ describe('what is wrong', () => {
       'key damaged: not a JSON object',
       'key demo: the key of npm start is in a deployment',
       'key orphan: its workspace gone is missing',
+      'key torn: not a JSON object',
     ]);
     expect(faultsOf(await checkMoney(store))).toEqual([
       expect.stringMatching(/^grant \d: 'five' is no amount/),
@@ -278,10 +302,19 @@ describe('what is wrong', () => {
         .map(({ id }) => id),
     ]).toEqual([0, expect.arrayContaining(['damaged', 'demo', 'orphan', 'prod-web'])]);
     const told = z.object({ faults: z.number() }).parse(JSON.parse(doctor.stdout));
-    expect([doctor.code, told.faults]).toEqual([1, 5]);
+    expect([doctor.code, told.faults]).toEqual([1, 7]);
     expect([check.code, check.stdout]).toEqual([1, expect.stringMatching(/^✗ \(document\): /)]);
     expect([usage.code, usage.stderr]).toEqual([2, expect.stringContaining('--workspace')]);
     expect([missing.code, missing.stdout, missing.stderr]).toEqual([1, '', 'turnpike: there is no key nobody\n']);
+  });
+
+  test('§11 the program: a command that waits ends with Ctrl-C', async () => {
+    const count = async (): Promise<number> => (await store.query('SELECT seq FROM replays')).length;
+    const before = await count();
+    const { child, ended } = startTurnpike('receipts', 'replay', '--workspace', 'acme', '--wait');
+    await poll(count, (rows) => rows > before, 15_000);
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, stdout: '' });
   });
 
   test('§11 wrangler’s stores and ours are the same: entries and rows of one are those of the other', async () => {
