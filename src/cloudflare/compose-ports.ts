@@ -3,6 +3,7 @@
 import { type Ports } from '../gateway/ports.ts';
 import { createFailedKeys } from './failed-keys.ts';
 import { createD1Receipts } from './d1-receipts.ts';
+import { createD1Revocations } from './d1-revocations.ts';
 import { type Env, listBackendBindings, parseSettings } from './env.ts';
 import { createKvCatalog } from './kv-catalog.ts';
 import { createKvKeyStore } from './kv-key-store.ts';
@@ -17,6 +18,7 @@ export function composePorts(env: Env): Ports {
   const settings = parseSettings(env, (fault) => log({ event: 'bad_var', fault }));
   return {
     keys: createKvKeyStore(env.KEYS, settings.keyCacheMs, now, log),
+    revocations: createD1Revocations(env.DB, now, log),
     failedKeys: createFailedKeys(env.FAILED_KEYS),
     catalog: createKvCatalog(env.CATALOG, listBackendBindings(env), settings.keyCacheMs, now, log),
     ledger: createLedgerClient(env.LEDGER, settings.ledgerDeadlineMs, log),

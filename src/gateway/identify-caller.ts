@@ -28,6 +28,17 @@ export async function identifyCaller(
   return (await ports.failedKeys.allow(address)) ? caller : err({ kind: 'too_many_failed_keys' });
 }
 
+/** The caller of a read: no ledger is asked for leave, so a row that revokes the key is looked for here (SPEC §2). */
+export async function identifyReader(
+  ports: Ports,
+  credentials: Credentials,
+  scope: string | null,
+): Promise<Result<Caller, GatewayError>> {
+  const caller = await identifyCaller(ports, credentials, scope);
+  if (!caller.ok || !(await ports.revocations.has(caller.value.keyId))) return caller;
+  return refuseUnknownKey();
+}
+
 async function verifyKey(ports: Ports, authorization: string | null): Promise<Result<Caller, GatewayError>> {
   const bearer = parseBearerToken(authorization);
   if (!bearer.ok) return bearer;

@@ -66,7 +66,13 @@ async function readEnd(
   const pushed = translation.push(how === 'closed' ? skipMiddle(rest, done) : rest);
   const left = pushed.end === null ? translation.close('', how !== 'closed').end : pushed.end;
   const engineEnd = toMidstreamEnd(left);
-  if (engineEnd.type === 'finished') return { end: engineEnd, text: pushed.end === null ? BLANK + done : '' };
+  if (engineEnd.type === 'finished') {
+    // For the receipt alone: what an engine left unsaid at its end.
+    translation.translator.finish();
+    return { end: engineEnd, text: pushed.end === null ? BLANK + done : '' };
+  }
+  // The engine has told its own failure, and that it is over.
+  if (pushed.end !== null && rest.endsWith(done)) return { end: engineEnd, text: '' };
   // Only a write shows whether a pipe broke at its end or at its beginning.
   const isThere = halt.reason()?.type !== 'client_gone' && (await client.write(BLANK));
   if (!isThere) return { end: { type: 'client_gone' }, text: '' };

@@ -18,6 +18,12 @@ export type KeyStore = {
   readonly find: (id: string) => Promise<Result<KeyRecord | null, GatewayError>>;
 };
 
+/** Keys that were revoked by a row in D1, as the ledger goes by for inference (SPEC §2). */
+export type Revocations = {
+  /** What is known is at most some seconds old; a record that cannot be read revokes nobody. */
+  readonly has: (keyId: string) => Promise<boolean>;
+};
+
 /** The model catalog. */
 export type CatalogStore = { readonly read: () => Promise<Result<ModelCatalog, GatewayError>> };
 
@@ -135,6 +141,7 @@ export type FailedKeys = { readonly allow: (address: string) => Promise<boolean>
 /** Everything outside, in one object. */
 export type Ports = {
   readonly keys: KeyStore;
+  readonly revocations: Revocations;
   readonly failedKeys: FailedKeys;
   readonly catalog: CatalogStore;
   readonly ledger: Ledger;

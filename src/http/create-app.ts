@@ -10,7 +10,7 @@ import { toRateLimitHeaders } from '../core/retry-hints.ts';
 import { type ByteBudget } from '../gateway/byte-budget.ts';
 import { createIsolate, type Isolate } from '../gateway/isolate.ts';
 import { handleInference, type Inbound } from '../gateway/handle-inference.ts';
-import { type Credentials, identifyCaller } from '../gateway/identify-caller.ts';
+import { type Credentials, identifyReader } from '../gateway/identify-caller.ts';
 import { listModels, readModel } from '../gateway/list-models.ts';
 import { listReceipts } from '../gateway/list-receipts.ts';
 import { type Ports } from '../gateway/ports.ts';
@@ -124,7 +124,7 @@ function addReads(app: App, ports: Ports): void {
   const limit = createReadLimiter();
   const addRead = (path: string, scope: string | null, read: Read): void => {
     addRoute(app, ports, 'GET', path, async (context) => {
-      const caller = await identifyCaller(ports, readCredentials(context.req.raw), scope);
+      const caller = await identifyReader(ports, readCredentials(context.req.raw), scope);
       if (!caller.ok) return answerError(context, ports, caller.error);
       const allowed = limit(caller.value.keyId, ports.now());
       if (!allowed.ok) return answerError(context, ports, allowed.error);
@@ -141,17 +141,22 @@ function addReads(app: App, ports: Ports): void {
   addRead('/v1/usage', 'receipts:read', (caller, context) => sumUsage(ports, caller, readSearch(context)));
 }
 
+/** The URL of a request; null where its Host header is none that a URL can have. */
+function readUrl(context: Context<Env>): URL | null {
+  return URL.parse(context.req.url);
+}
+
 function readOrigin(context: Context<Env>): string {
-  return new URL(context.req.url).origin;
+  return readUrl(context)?.origin ?? '';
 }
 
 function readSearch(context: Context<Env>): URLSearchParams {
-  return new URL(context.req.url).searchParams;
+  return readUrl(context)?.searchParams ?? new URLSearchParams();
 }
 
 /** What follows the route's own part of the path, percent-decoded once where it can be. */
 function readTail(context: Context<Env>): string {
-  const tail = new URL(context.req.url).pathname.split('/').slice(3).join('/');
+  const tail = (readUrl(context)?.pathname ?? context.req.path).split('/').slice(3).join('/');
   try {
     return decodeURIComponent(tail);
   } catch {

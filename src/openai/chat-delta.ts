@@ -89,7 +89,8 @@ function readToolCalls(value: unknown, choiceIndex: number, state: ChoiceState, 
     // Without an index a new id begins a new call, and so does a name that comes without an id.
     const begins = id === '' ? name !== '' : id !== state.toolCallId;
     const index = readCount(call['index']) ?? Math.max(0, state.toolCalls - (begins ? 0 : 1));
-    const first = index >= state.toolCalls;
+    const first = !state.toolIndexes.has(index);
+    state.toolIndexes.add(index);
     state.toolCalls = Math.max(state.toolCalls, index + 1);
     state.toolCallId = id || state.toolCallId;
     return {

@@ -12,6 +12,8 @@ export type ChoiceState = {
   /** Deltas with text, reasoning or tool calls, for engines that report no usage. */
   deltas: number;
   toolCalls: number;
+  /** The indexes of the tool calls that have begun: an engine may take them in any order. */
+  readonly toolIndexes: Set<number>;
   /** The engine's id of the latest tool call. */
   toolCallId: string;
   /** Characters of text delivered: for log probabilities without offsets, and to know that the answer has begun. */
@@ -56,7 +58,15 @@ export type CompletionHead = {
 
 /** A choice nothing has been said of. */
 export function createChoiceState(): ChoiceState {
-  return { roleSent: false, finishReason: null, deltas: 0, toolCalls: 0, toolCallId: '', textLength: 0 };
+  return {
+    roleSent: false,
+    finishReason: null,
+    deltas: 0,
+    toolCalls: 0,
+    toolIndexes: new Set(),
+    toolCallId: '',
+    textLength: 0,
+  };
 }
 
 /**

@@ -381,8 +381,32 @@ describe('§2 revocation', () => {
     await revoke('revoked');
     const response = await post(token, chat());
     expect([response.status, (await readError(response))['code']]).toEqual([401, 'invalid_api_key']);
-    expect((await get(token, `/v1/receipts/${response.headers.get('x-request-id')}`)).status).toBe(404);
+    const other = await addKey('revoked-other', { workspace: 'ws-revoked', scopes: ['receipts:read'] });
+    expect((await get(other, `/v1/receipts/${response.headers.get('x-request-id')}`)).status).toBe(404);
   });
+
+  it.each([
+    '/v1/models',
+    '/v1/models/test-model',
+    '/v1/receipts',
+    '/v1/receipts/req_x',
+    '/v1/credits',
+    '/v1/usage?from=2026-12-01&to=2026-12-02',
+  ])('§2 a row in revoked_keys ends reads too: %s', async (path) => {
+    const id = `reader-${path.replaceAll(/[^a-z]/g, '-')}`;
+    const token = await addKey(id, { scopes: ['models:read', 'receipts:read'] });
+    await revoke(id);
+    const response = await get(token, path);
+    expect([response.status, (await readError(response))['code']]).toEqual([401, 'invalid_api_key']);
+  });
+
+  it('§2 a key that reads while it is revoked is refused within ten seconds', async () => {
+    const token = await addKey('reads-on', { scopes: ['models:read'] });
+    expect((await get(token, '/v1/models')).status).toBe(200);
+    await revoke('reads-on');
+    const read = async (): Promise<number> => (await get(token, '/v1/models')).status;
+    await expect.poll(read, { timeout: 10_000, interval: 500 }).toBe(401);
+  }, 15_000);
 
   it('§2 a stream under way is stopped within ten seconds: error, [DONE], a failed receipt', async () => {
     const token = await addKey('stopped');
@@ -395,7 +419,8 @@ describe('§2 revocation', () => {
     expect(events.at(-1)).toBe('[DONE]');
     expect(JSON.parse(events.at(-2) ?? '')).toMatchObject({ error: { type: 'server_error', code: 'request_stopped' } });
     expect((await readRecorded(response))?.aborted).toBe(true);
-    const receipt = await readReceipt(token, response);
+    const reader = await addKey('stopped-reader', { workspace: 'ws-stopped', scopes: ['receipts:read'] });
+    const receipt = await readReceipt(reader, response);
     expect(receipt).toMatchObject({ status: 'failed', http_status: 200, error_code: 'request_stopped' });
   }, 15_000);
 });

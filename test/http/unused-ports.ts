@@ -9,6 +9,7 @@ const unused = (): never => {
 /** Ports of which only the settings and the clock are there. */
 export const UNUSED_PORTS: Ports = {
   keys: { find: unused },
+  revocations: { has: unused },
   failedKeys: { allow: unused },
   catalog: { read: unused },
   ledger: {

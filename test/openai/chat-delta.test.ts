@@ -117,6 +117,21 @@ const f = (name: string | null | undefined, args?: unknown): object => ({
 });
 
 describe('tool calls', () => {
+  test('§7 calls whose indexes come in any order each have their id, type and name once', () => {
+    const call = (index: number, id: string | null, args: string): object => ({
+      index,
+      ...(id === null ? {} : { id, type: 'function' }),
+      function: { ...(id === null ? {} : { name: `f${index}` }), arguments: args },
+    });
+    const deltas = [[call(1, 'b', '{')], [call(0, 'a', '{}')], [call(1, null, '}')]];
+    const parts = translate(deltas.map((tool_calls) => ({ tool_calls }))).flatMap((delta) => delta.tool_calls ?? []);
+    expect(parts).toEqual([
+      { index: 1, id: 'b', type: 'function', function: { name: 'f1', arguments: '{' } },
+      { index: 0, id: 'a', type: 'function', function: { name: 'f0', arguments: '{}' } },
+      { index: 1, function: { arguments: '}' } },
+    ]);
+  });
+
   /** Calls as a client puts them together: by index, id and name from the first delta of each. */
   function assemble(deltas: readonly (readonly object[])[]): readonly string[] {
     const parts = translate(deltas.map((tool_calls) => ({ tool_calls }))).flatMap((delta) => delta.tool_calls ?? []);

@@ -179,6 +179,28 @@ describe.each(WIRES.filter(({ hasChoices }) => hasChoices))('$path, native', (wi
     });
   });
 
+  test('§7 native, an engine that tells its failure and its end itself: nothing follows its [DONE]; failed', async () => {
+    const texts = [first(wire), ...words(wire), 'data: {"error":{"message":"boom","code":500}}\n\n', DONE];
+    play(texts, close);
+    const answer = await ask(wire);
+    expect(await answer.whole()).toBe(texts.join(''));
+    expect(await scripted.waitForReceipt(answer.requestId)).toMatchObject({
+      status: 'failed',
+      error_code: 'upstream_error',
+      cost_usd: '0.000000000',
+    });
+  });
+
+  test('§7 native, an end without a finish reason is a stop', async () => {
+    play([first(wire), ...words(wire), total(wire), DONE], close);
+    const answer = await ask(wire);
+    await answer.whole();
+    expect(await scripted.waitForReceipt(answer.requestId)).toMatchObject({
+      status: 'completed',
+      finish_reason: 'stop',
+    });
+  });
+
   test('§7 native, a clean end without [DONE]: it is added when the answer is whole, after an error when not', async () => {
     play([first(wire), ...words(wire), finish(wire), total(wire)], close);
     const whole = await ask(wire);

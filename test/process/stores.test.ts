@@ -74,6 +74,16 @@ describe('§2 keys', () => {
     expect(headers['www-authenticate']).toBe('Bearer');
   });
 
+  test.each(['/v1/models/x', '/v1/receipts?limit=1', '/docs', '/openapi.json', '/v1/nothing'])(
+    '§10 a Host that no URL can have is no bug of ours: %s',
+    async (path) => {
+      const headers = { host: 'x:99999', authorization: `Bearer ${toToken('main')}` };
+      const answer = await call(`${scripted.gateway.url}${path}`, { headers });
+      await answer.whole();
+      expect(answer.status).not.toBe(500);
+    },
+  );
+
   test('§2 the Bearer scheme is case-insensitive', async () => {
     const authorization = `bEARER ${toToken('main')}`;
     const answer = await call(`${scripted.gateway.url}/v1/models`, { headers: { authorization } });
