@@ -72,7 +72,8 @@ export async function runLocally(options: RunOptions): Promise<LocalGateway> {
     if (temporaryDir !== undefined) await rm(temporaryDir, { recursive: true, force: true });
   };
   try {
-    await claimStateFolder(stateDir, options.port);
+    const backends = (options.upstreams ?? []).map(({ binding }) => binding);
+    await claimStateFolder(stateDir, options.port, [...((options.demo ?? true) ? [DEMO_BINDING] : []), ...backends]);
     const config = await readLocalConfig(options.root);
     checkVars(options.vars ?? {}, config.storeBindings);
     const content = { keys: options.keys ?? {}, catalog: options.catalog };

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { bundleWorkers } from './bundle-workers.ts';
-import { buildCatalog, type Upstream } from './local-catalog.ts';
+import { listCatalogWarnings } from './catalog-warnings.ts';
+import { buildCatalog, DEMO_BINDING, type Upstream } from './local-catalog.ts';
 import { checkPort } from './local-port.ts';
 import type { CatalogSource } from './local-store.ts';
 import { readCatalogFile, readKeysFile } from './operator-files.ts';
@@ -94,7 +95,10 @@ async function prepareCatalog(
   upstreams: readonly { readonly binding: string; readonly baseUrl: string }[],
 ): Promise<{ catalog: CatalogSource; firstModel: string | undefined }> {
   if (catalogFile !== undefined) {
-    return { catalog: { text: readCatalogFile(catalogFile), origin: 'given' }, firstModel: undefined };
+    const text = readCatalogFile(catalogFile);
+    const bindings = new Set([DEMO_BINDING, ...upstreams.map(({ binding }) => binding)]);
+    for (const line of listCatalogWarnings(text, bindings)) console.error(line);
+    return { catalog: { text, origin: 'given' }, firstModel: undefined };
   }
   const served: Upstream[] = await Promise.all(
     upstreams.map(async ({ binding, baseUrl }) => ({ binding, models: await fetchUpstreamModels(baseUrl) })),

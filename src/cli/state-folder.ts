@@ -16,7 +16,12 @@ const MARKER = 'turnpike-state.json';
 const STORE_FOLDER = 'v3';
 const STORE_CONTENT = new Set(['cache', 'd1', 'do', 'kv', 'r2', 'ratelimits', 'workflows']);
 
-const markerSchema = z.object({ pid: z.int().positive(), port: z.int().positive() });
+const markerSchema = z.object({
+  pid: z.int().positive(),
+  port: z.int().positive(),
+  /** The backends that were bound; markers of older versions do not say. */
+  bindings: z.array(z.string()).optional(),
+});
 
 /** Where Miniflare keeps the stores of a `--persist-to` folder, as wrangler does. */
 export function toStorePath(stateDir: string): string {
@@ -41,11 +46,15 @@ export async function clearStateFolder(stateDir: string): Promise<void> {
 
 /**
  * Takes the folder for the gateway on `port`: two runtimes on the same Durable Objects would each trust a memory of
- * their own. It is free again when that process has ended, in whatever way, so there is nothing to give back.
+ * their own. `bindings` are noted for commands that look at the folder meanwhile or later. It is free again when that process has ended, in whatever way, so there is nothing to give back.
  *
  * @throws StartError when a running gateway has it or it cannot be made.
  */
-export async function claimStateFolder(stateDir: string, port: number): Promise<void> {
+export async function claimStateFolder(
+  stateDir: string,
+  port: number,
+  bindings: readonly string[] = [],
+): Promise<void> {
   await checkNotInUse(stateDir);
   const marker = join(stateDir, MARKER);
   // The marker allows --fresh to delete `v3`, so a `v3` of another origin never gets one.
@@ -53,7 +62,7 @@ export async function claimStateFolder(stateDir: string, port: number): Promise<
   if (!isOurs) throw new StartError(`${toStorePath(stateDir)} is not wrangler's: choose another --state folder`);
   try {
     await mkdir(stateDir, { recursive: true });
-    await writeFile(marker, JSON.stringify({ pid: process.pid, port }));
+    await writeFile(marker, JSON.stringify({ pid: process.pid, port, bindings }));
   } catch (error) {
     throw new StartError(`cannot write to the state folder ${stateDir} (${toReason(error)})`);
   }
@@ -64,6 +73,11 @@ async function checkNotInUse(stateDir: string): Promise<void> {
   const marker = readMarker(stateDir);
   if (marker === null || !isAlive(marker.pid) || (await isPortFree(marker.port))) return;
   throw new StartError(`${stateDir} is in use by the gateway on port ${marker.port} (process ${marker.pid})`);
+}
+
+/** The backends of the gateway that has, or had, the folder; null when it does not say. */
+export function readBoundBackends(stateDir: string): readonly string[] | null {
+  return readMarker(stateDir)?.bindings ?? null;
 }
 
 function readMarker(stateDir: string): z.infer<typeof markerSchema> | null {

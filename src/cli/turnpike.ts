@@ -20,6 +20,7 @@ import type { OperatorStore } from './operator-store.ts';
 import { readEnvironments } from './read-environments.ts';
 import type { Progress } from './receipt-commands.ts';
 import { StartError, toReason } from './start-error.ts';
+import { readBoundBackends } from './state-folder.ts';
 import { onStopRequest } from './stop-request.ts';
 import type { DoctorOptions, Place } from './program-ports.ts';
 import { buildProgram } from './turnpike-program.ts';
@@ -82,8 +83,10 @@ function openStore({ remote, state, env }: Place): Promise<OperatorStore> {
   return Promise.resolve(openWranglerStore(where, createWranglerRunner(ROOT)));
 }
 
-/** The backends a catalog may name: those bound in wrangler.toml, and locally those that `npm start` binds. */
-async function listBindings({ remote, env }: Place): Promise<ReadonlySet<string>> {
+/** The backends a catalog may name: locally those that `npm start` bound last, else those of wrangler.toml. */
+async function listBindings({ remote, env, state }: Place): Promise<ReadonlySet<string>> {
+  const bound = remote ? null : readBoundBackends(state);
+  if (bound !== null) return new Set(bound);
   const environments = await readEnvironments(toConfigPath(ROOT, 'gateway'));
   const found = environments.find(({ environment }) => environment === (env ?? null));
   if (found === undefined) throw new StartError(`wrangler.toml has no environment ${env}`, 2);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { describe, expect, test, vi } from 'vitest';
 import { checkCatalog, diffCatalogs } from '../../src/cli/catalog-commands.ts';
+import { listCatalogWarnings } from '../../src/cli/catalog-warnings.ts';
 import { checkBindings, checkShared, type Bindings } from '../../src/cli/check-config.ts';
 import { parseLimit, parseList, parseSpan, parseTime, toTable } from '../../src/cli/command-result.ts';
 import { faultOf, runDoctor, wellAs } from '../../src/cli/doctor.ts';
@@ -86,6 +87,16 @@ describe('catalogs', () => {
     const checked = checkCatalog(write({ good: { backends }, bad: faulty }), new Set(['UPSTREAM_1']));
     expect(checked).toMatchObject({ failed: true, text: '✓ good\n✗ bad: there is no binding NOPE' });
     expect(checkCatalog('{', new Set())).toMatchObject({ failed: true, text: '✗ (document): the catalog is not JSON' });
+  });
+
+  test('§2 npm start says at once what of its catalog will answer 503', () => {
+    const text = write({ good: { backends }, bad: { backends: [{ ...backends[0], binding: 'NOPE' }] } });
+    expect(listCatalogWarnings(text, new Set(['UPSTREAM_1']))).toEqual([
+      'catalog: bad will answer 503: there is no binding NOPE',
+    ]);
+    expect(listCatalogWarnings('{"version":2}', new Set())).toEqual([
+      expect.stringMatching(/^catalog: the catalog is unusable: .*; every request will answer 503$/),
+    ]);
   });
 
   test('diff: new, gone, changed by field', () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { claimStateFolder, clearStateFolder } from '../../src/cli/state-folder.ts';
+import { claimStateFolder, clearStateFolder, readBoundBackends } from '../../src/cli/state-folder.ts';
 
 let dir: string;
 beforeEach(() => {
@@ -80,4 +80,10 @@ describe('§11 npm start: one gateway per state folder', () => {
     writeFileSync(join(dir, 'file'), '');
     await expect(claimStateFolder(join(dir, 'file'), IDLE_PORT)).rejects.toThrow(/ENOTDIR/);
   });
+});
+
+test('§2 the folder remembers the backends that were bound; one that was never claimed says nothing', async () => {
+  expect(readBoundBackends(dir)).toBe(null);
+  await claimStateFolder(dir, IDLE_PORT, ['DEMO', 'UPSTREAM_1']);
+  expect(readBoundBackends(dir)).toEqual(['DEMO', 'UPSTREAM_1']);
 });
