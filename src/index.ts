@@ -1,9 +1,8 @@
-// The door: the Worker's fetch handler, its daily run, and the Durable Object class that wrangler.toml names.
+// The door: the Worker's fetch handler, its crons, and the Durable Object class that wrangler.toml names.
 
 import { composePorts } from './cloudflare/compose-ports.ts';
 import { type Env } from './cloudflare/env.ts';
-import { runDaily } from './cloudflare/run-daily.ts';
-import { REPLAY_CRON, runReplays } from './cloudflare/run-replays.ts';
+import { runCron } from './cloudflare/run-cron.ts';
 import { createApp } from './http/create-app.ts';
 
 export { Ledger } from './cloudflare/ledger-object.ts';
@@ -21,6 +20,5 @@ function appOf(env: Env): ReturnType<typeof createApp> {
 
 export default {
   fetch: (request, env, context) => appOf(env).fetch(request, env, context),
-  scheduled: (controller, env) =>
-    controller.cron === REPLAY_CRON ? runReplays(env, Date.now) : runDaily(env, controller.scheduledTime),
+  scheduled: (controller, env) => runCron(controller.cron, env, controller.scheduledTime),
 } satisfies ExportedHandler<Env>;

@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { apiKeySchema, type ApiKey } from '../core/api-key.ts';
+import { firstIssue } from '../core/first-issue.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../core/json-read.ts';
 import { type CommandResult, type LimitOptions, pickLimits, toTable, writeLimits } from './command-result.ts';
 import { buildKeyEntry, checkKeyId, mintToken, rotateEntry } from './key-entry.ts';
@@ -46,7 +47,7 @@ export async function createKey(store: OperatorStore, options: CreateKeyOptions)
   }
   if ((await listRevoked(store)).has(id)) throw new StartError(`the id ${id} was revoked: choose another`);
   await store.writeEntry('KEYS', PREFIX + id, write(entry.value));
-  return tellToken(id, token, { entry: entry.value }, 'made');
+  return tellToken(id, token, { entry: withoutHashes(entry.value) }, 'made');
 }
 
 /** All keys, or those of one workspace. */
@@ -112,18 +113,17 @@ export async function revokeKey(store: OperatorStore, id: string): Promise<Comma
   await store.query('INSERT INTO revoked_keys (key_id) VALUES (?1) ON CONFLICT (key_id) DO NOTHING', id);
   const { object } = readKey(id, text);
   if (object !== null) await store.writeEntry('KEYS', PREFIX + id, write({ ...object, disabled: true }));
-  const entry =
-    object !== null
-      ? 'its entry is disabled'
-      : text === null
-        ? 'it has no entry'
-        : 'its entry is damaged, and was left';
-  const told = `${id} is revoked: refused within ten seconds, streams under way are stopped; ${entry}.`;
-  return {
-    data: { id, revoked: true, entry: object !== null ? 'disabled' : text === null ? 'absent' : 'damaged' },
-    text: told,
-  };
+  const entry = object !== null ? 'disabled' : text === null ? 'absent' : 'damaged';
+  const told = `${id} is revoked: refused within ten seconds, streams under way are stopped; ${REVOKED_ENTRY[entry]}.`;
+  return { data: { id, revoked: true, entry }, text: told };
 }
+
+/** What became of a revoked key's entry. */
+const REVOKED_ENTRY = {
+  disabled: 'its entry is disabled',
+  absent: 'it has no entry',
+  damaged: 'its entry is damaged, and was left',
+} as const;
 
 async function readText(store: OperatorStore, id: string): Promise<string> {
   const text = await store.readEntry('KEYS', PREFIX + id);
@@ -151,8 +151,7 @@ export function readKey(id: string, text: string | null): FoundKey {
   if (idFault !== null) return { object, key: null, fault: idFault };
   const parsed = apiKeySchema.safeParse(object);
   if (parsed.success) return { object, key: parsed.data, fault: null };
-  const issue = parsed.error.issues[0];
-  return { object, key: null, fault: `${issue?.path.join('.') ?? 'entry'}: ${issue?.message ?? 'invalid'}` };
+  return { object, key: null, fault: firstIssue(parsed.error, '(entry)') };
 }
 
 function tellState({ key }: FoundKey, isRevoked: boolean, nowMs: number): string {
@@ -174,12 +173,7 @@ function tellToken(id: string, token: string, more: JsonObject, what: string): C
   const text = [`${id} is ${what}. Its token, which is shown this once and kept nowhere:`, '', `  ${token}`, ''].join(
     '\n',
   );
-  return { data: { id, token, ...withoutHashesOf(more) }, text };
-}
-
-function withoutHashesOf(members: JsonObject): JsonObject {
-  const { entry } = members;
-  return isObject(entry) ? { ...members, entry: withoutHashes(entry) } : members;
+  return { data: { id, token, ...more }, text };
 }
 
 function write(entry: object): string {

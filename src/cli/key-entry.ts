@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { apiKeySchema, type ApiKey, type PartialLimits } from '../core/api-key.ts';
+import { firstIssue } from '../core/first-issue.ts';
 import { err, ok, type Result } from '../core/result.ts';
 
 /** What may be said of a new key. */
@@ -48,9 +49,7 @@ export function buildKeyEntry(hash: string, wishes: KeyWishes): Result<ApiKey, s
   };
   const entry = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
   const parsed = apiKeySchema.safeParse(entry);
-  if (parsed.success) return ok(parsed.data);
-  const issue = parsed.error.issues[0];
-  return err(`${issue?.path.join('.') ?? 'entry'}: ${issue?.message ?? 'invalid'}`);
+  return parsed.success ? ok(parsed.data) : err(firstIssue(parsed.error, '(entry)'));
 }
 
 /** The entry after a rotation: the old hash stays good until `graceUntilMs`. */

@@ -15,8 +15,6 @@ export type Row = Readonly<Record<string, SqlValue>>;
 
 /** The stores of one deployment, or of one local state. */
 export type OperatorStore = {
-  /** Where it is, for messages. */
-  readonly place: string;
   /** The text of an entry; null when there is none. */
   readonly readEntry: (namespace: Namespace, name: string) => Promise<string | null>;
   readonly writeEntry: (namespace: Namespace, name: string, text: string) => Promise<void>;

@@ -38,8 +38,7 @@ export async function exportReceipts(
   const target = output === undefined ? stdout : await createFile(output);
   const workspaces = options.workspace === undefined ? await listWorkspaces(store) : [options.workspace];
   const [fromId, beforeId] = toIds(options);
-  const counted = await Promise.all(workspaces.map((workspace) => countRows(store, workspace, fromId, beforeId)));
-  const total = counted.reduce((sum, count) => sum + count, 0);
+  const total = await countRows(store, workspaces, fromId, beforeId);
   const pages = readPages(store, workspaces, fromId, beforeId);
   let done = 0;
   async function* writeLines(): AsyncGenerator<string> {
@@ -101,27 +100,33 @@ async function createFile(path: string): Promise<Writable> {
   }
 }
 
-/** The newest receipts, oldest of them first; `follow` waits for more until the signal. */
+/**
+ * The newest receipts, oldest of them first; `follow` waits for more until the signal, and for changes to the last
+ * thousand: a long stream's receipt comes behind younger ones.
+ */
 export async function tailReceipts(
   store: OperatorStore,
   options: { readonly workspace?: string; readonly lines: number; readonly follow: boolean },
   print: (row: Row) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const seen = new Map<string, SqlValue | undefined>();
+  let seen: ReadonlyMap<string, SqlValue | undefined> | null = null;
   for (;;) {
-    const rows = await readNewest(store, options.workspace, options.lines);
-    for (const row of rows) {
-      const id = String(row['id']);
-      if (seen.get(id) === row['rev']) continue;
-      seen.set(id, row['rev']);
-      print(row);
-    }
+    const rows = await readNewest(store, options.workspace, options.follow ? PAGE_ROWS : options.lines);
+    const before = seen;
+    const fresh =
+      before === null ? rows.slice(-options.lines) : rows.filter((row) => before.get(idOf(row)) !== row['rev']);
+    for (const row of fresh) print(row);
+    seen = new Map(rows.map((row) => [idOf(row), row['rev']]));
     if (!options.follow || signal.aborted) return;
     // An abort ends the wait, and the command with it.
     await sleep(FOLLOW_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
   }
+}
+
+function idOf(row: Row): string {
+  return String(row['id']);
 }
 
 /** A receipt on one line, for people. */
@@ -209,9 +214,16 @@ function toIds({ from, to }: ReceiptRange): readonly [string, string] {
   return [from === undefined ? '' : toLowestId(Date.parse(from)), to === undefined ? '~' : toLowestId(Date.parse(to))];
 }
 
-async function countRows(store: OperatorStore, workspace: string, fromId: string, beforeId: string): Promise<number> {
-  const query = 'SELECT count(*) AS n FROM receipts WHERE workspace = ?1 AND id >= ?2 AND id < ?3';
-  return Number((await store.query(query, workspace, fromId, beforeId))[0]?.['n']);
+/** One statement whatever the number of workspaces: in a deployment each is a run of wrangler. */
+async function countRows(
+  store: OperatorStore,
+  workspaces: readonly string[],
+  fromId: string,
+  beforeId: string,
+): Promise<number> {
+  const query = `SELECT count(*) AS n FROM json_each(?1) AS w CROSS JOIN receipts AS r
+    WHERE r.workspace = w.value AND r.id >= ?2 AND r.id < ?3`;
+  return Number((await store.query(query, JSON.stringify(workspaces), fromId, beforeId))[0]?.['n']);
 }
 
 function readPage(store: OperatorStore, workspace: string, fromId: string, beforeId: string): Promise<readonly Row[]> {
@@ -219,11 +231,13 @@ function readPage(store: OperatorStore, workspace: string, fromId: string, befor
   return store.query(query, workspace, fromId, beforeId);
 }
 
-async function readNewest(store: OperatorStore, workspace: string | undefined, lines: number): Promise<readonly Row[]> {
+/** The newest rows of all workspaces together, oldest first. */
+async function readNewest(store: OperatorStore, workspace: string | undefined, rows: number): Promise<readonly Row[]> {
   const workspaces = workspace === undefined ? await listWorkspaces(store) : [workspace];
-  const query = 'SELECT * FROM receipts WHERE workspace = ?1 ORDER BY id DESC LIMIT ?2';
-  const rows = (await Promise.all(workspaces.map((name) => store.query(query, name, lines)))).flat();
-  return rows.toSorted((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1)).slice(-lines);
+  const query = `SELECT r.* FROM json_each(?1) AS w CROSS JOIN receipts AS r WHERE r.workspace = w.value
+    AND r.id IN (SELECT id FROM receipts WHERE workspace = w.value ORDER BY id DESC LIMIT ?2)
+    ORDER BY r.id DESC LIMIT ?2`;
+  return (await store.query(query, JSON.stringify(workspaces), rows)).toReversed();
 }
 
 /** One record (RFC 4180). A text that a spreadsheet would take for a formula gets an apostrophe before it. */

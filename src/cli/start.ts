@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
+import { REPLAY_CRON } from '../core/crons.ts';
 import { bundleWorkers } from './bundle-workers.ts';
 import { listCatalogWarnings } from './catalog-warnings.ts';
 import { buildCatalog, DEMO_BINDING, type Upstream } from './local-catalog.ts';
@@ -20,8 +21,7 @@ import { clearStateFolder } from './state-folder.ts';
 import { fetchUpstreamModels } from './upstream-models.ts';
 import { onStopRequest } from './stop-request.ts';
 
-/** The cron of wrangler.toml that looks for replays, and how often it is run here. */
-const REPLAY_CRON = '*/5 * * * *';
+/** How often the cron that looks for replays is run here. */
 const REPLAY_MS = 5000;
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -79,7 +79,7 @@ async function start(options: StartOptions, signal: AbortSignal): Promise<LocalG
     if (gateway.catalogKept) {
       console.log('catalog: kept as it is in KV, because it was edited (--fresh starts over, --catalog replaces it)');
     }
-    // Crons do not fire here by themselves; what an operator waits for must.
+    // Crons do not fire here by themselves; what an operator waits for must. The run logs its own faults.
     setInterval(() => void gateway.runScheduled(REPLAY_CRON).catch(() => undefined), REPLAY_MS).unref();
     const model = chooseCurlModel(gateway.catalogText, firstModel);
     for (const line of buildReadyLines(gateway.url, model)) console.log(line);

@@ -27,8 +27,6 @@ import { buildProgram } from './turnpike-program.ts';
 import { createWranglerRunner, openWranglerStore } from './wrangler-operator-store.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-/** `npm start --upstream` names the n-th upstream so; how many there are is known to it alone. */
-const LOCAL_UPSTREAMS = Array.from({ length: 99 }, (_, at) => `UPSTREAM_${at + 1}`);
 /** The exit code of a command that was stopped, and how long it may take to end in order. */
 const STOPPED = 130;
 const STOPPING_MS = 1000;
@@ -41,7 +39,7 @@ async function main(): Promise<void> {
   const stopping = new AbortController();
   onStopRequest(() => {
     stopping.abort();
-    // A command that follows ends by itself; what it is that others wait for does not matter any more.
+    // A command that follows ends by itself; the others are ended, whatever they wait for.
     setTimeout(() => process.exit(STOPPED), STOPPING_MS).unref();
   });
   const program = buildProgram(
@@ -90,7 +88,7 @@ async function listBindings({ remote, env, state }: Place): Promise<ReadonlySet<
   const environments = await readEnvironments(toConfigPath(ROOT, 'gateway'));
   const found = environments.find(({ environment }) => environment === (env ?? null));
   if (found === undefined) throw new StartError(`wrangler.toml has no environment ${env}`, 2);
-  return new Set([...found.services, ...(remote ? [] : [DEMO_BINDING, ...LOCAL_UPSTREAMS])]);
+  return new Set([...found.services, ...(remote ? [] : [DEMO_BINDING])]);
 }
 
 async function runDoctor(store: OperatorStore, place: Place, options: DoctorOptions): Promise<CommandResult> {

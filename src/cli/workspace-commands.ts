@@ -1,6 +1,7 @@
 // `turnpike workspaces …`: the tenants, their limits and how they pay (SPEC §2).
 
 import { type Workspace, workspaceSchema } from '../core/api-key.ts';
+import { firstIssue } from '../core/first-issue.ts';
 import { type JsonObject, parseJsonObject } from '../core/json-read.ts';
 import { type CommandResult, type LimitOptions, pickLimits, toTable, writeLimits } from './command-result.ts';
 import type { OperatorStore } from './operator-store.ts';
@@ -39,10 +40,7 @@ export async function putWorkspace(
     ...(options.disable === true ? { disabled: true } : options.enable === true ? { disabled: false } : {}),
   };
   const parsed = workspaceSchema.safeParse(entry);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw new StartError(`${issue?.path.join('.') ?? 'entry'}: ${issue?.message ?? 'invalid'}`, 2);
-  }
+  if (!parsed.success) throw new StartError(firstIssue(parsed.error, '(entry)'), 2);
   await store.writeEntry('KEYS', PREFIX + id, JSON.stringify(entry, null, 2));
   const what = text === null ? 'made' : 'changed';
   return { data: { id, entry }, text: `${id} is ${what}.\n${JSON.stringify(entry, null, 2)}` };
@@ -87,6 +85,5 @@ export function readWorkspace(text: string | null): {
   if (object === null) return { workspace: null, fault: 'not a JSON object' };
   const parsed = workspaceSchema.safeParse(object);
   if (parsed.success) return { workspace: parsed.data, fault: null };
-  const issue = parsed.error.issues[0];
-  return { workspace: null, fault: `${issue?.path.join('.') ?? 'entry'}: ${issue?.message ?? 'invalid'}` };
+  return { workspace: null, fault: firstIssue(parsed.error, '(entry)') };
 }

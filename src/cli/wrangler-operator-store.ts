@@ -47,7 +47,6 @@ export function openWranglerStore(where: readonly string[], run: RunWrangler): O
     return namesSchema.parse(JSON.parse(listed)).map(({ name }) => name);
   };
   return {
-    place: where.join(' '),
     listEntries,
     async readEntry(namespace, name) {
       // What wrangler says of an entry that is missing differs from place to place.

@@ -4,7 +4,8 @@
 import * as z from 'zod';
 import { toLowestId } from '../core/request-id.ts';
 import { addDays, listDays, toDay, toDayStartMs } from '../core/utc-day.ts';
-import { COUNTED_COLUMNS, type DailyWork, listNames } from './daily-work.ts';
+import { type DailyWork, listNames } from './daily-work.ts';
+import { COUNTED_COLUMNS, COUNTS_SHAPE } from './usage-columns.ts';
 
 /** What was closed, and the first day that is not closed for good: nothing from there on may be moved. */
 export type ClosedDays = {
@@ -41,19 +42,12 @@ const WRITE_DAY = `INSERT INTO usage_daily (workspace, day, model, key, ${COUNTS
 const MARK_CLOSED = `INSERT INTO closed_days (day, closed_at, final_at) VALUES (?1, ?2, ?3)
   ON CONFLICT (day) DO UPDATE SET final_at = excluded.final_at`;
 
-const countSchema = z.string().transform((text) => BigInt(text));
 const sliceSchema = z.array(
   z.object({
     workspace: z.string(),
     model: z.string(),
     key: z.string(),
-    requests: countSchema,
-    input_tokens: countSchema,
-    cached_input_tokens: countSchema,
-    cache_write_tokens: countSchema,
-    output_tokens: countSchema,
-    reasoning_tokens: countSchema,
-    cost_nano_usd: countSchema,
+    ...COUNTS_SHAPE,
   }),
 );
 type DaySum = z.infer<typeof sliceSchema>[number];

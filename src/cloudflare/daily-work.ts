@@ -43,13 +43,3 @@ export function listNames(table: 'receipts' | 'usage_daily'): string {
     SELECT (SELECT min(workspace) FROM ${table} WHERE workspace > names.workspace) FROM names
     WHERE names.workspace IS NOT NULL)`;
 }
-
-/** The columns that are summed, of `receipts` and of the tables of sums. */
-export const COUNTED_COLUMNS = [
-  'input_tokens',
-  'cached_input_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'cost_nano_usd',
-] as const;

@@ -2,7 +2,8 @@
 // D1 and in the archive, and every sum stays. Each step may be repeated; where a run ended is in the row.
 
 import * as z from 'zod';
-import { COUNTED_COLUMNS, type DailyWork } from './daily-work.ts';
+import { type DailyWork } from './daily-work.ts';
+import { COUNTED_COLUMNS } from './usage-columns.ts';
 import { ERASED_COLUMNS, ERASED_KEY } from './receipt-row.ts';
 
 /** What a run erased. */

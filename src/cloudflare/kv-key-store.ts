@@ -4,6 +4,7 @@
 import type * as z from 'zod';
 import { apiKeySchema, type KeyRecord, workspaceSchema } from '../core/api-key.ts';
 import { type GatewayError } from '../core/errors.ts';
+import { firstIssue } from '../core/first-issue.ts';
 import { err, ok, type Result } from '../core/result.ts';
 import { withDeadline } from '../gateway/deadline.ts';
 import { type KeyStore, type LogEntry } from '../gateway/ports.ts';
@@ -87,8 +88,7 @@ async function readEntry<T>(kv: KvReader, name: string, schema: z.ZodType<T>): P
   if (text === 'deadline') throw new Error('KV did not answer in time');
   const parsed = schema.safeParse(parseJson(text, name));
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new DamagedEntry(name, `${issue?.path.join('.') || '(entry)'}: ${issue?.message ?? 'invalid'}`);
+  throw new DamagedEntry(name, firstIssue(parsed.error, '(entry)'));
 }
 
 function parseJson(text: string, name: string): unknown {

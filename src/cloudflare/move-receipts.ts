@@ -5,7 +5,8 @@
 import * as z from 'zod';
 import { toLowestId } from '../core/request-id.ts';
 import { addDays, toDay, toDayStartMs } from '../core/utc-day.ts';
-import { COUNTED_COLUMNS, type DailyWork, listNames } from './daily-work.ts';
+import { type DailyWork, listNames } from './daily-work.ts';
+import { COUNTED_COLUMNS } from './usage-columns.ts';
 
 /** What a run moved. */
 export type MovedReceipts = { readonly receipts: number; readonly objects: number; readonly finished: boolean };

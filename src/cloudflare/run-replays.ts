@@ -7,9 +7,6 @@ import { type LogEntry } from '../gateway/ports.ts';
 import { type Env } from './env.ts';
 import { log as writeLog } from './log.ts';
 
-/** When the Worker looks (wrangler.toml). */
-export const REPLAY_CRON = '*/5 * * * *';
-
 /** Ledgers asked in one run. */
 const REPLAYS_MAX = 200;
 const DEADLINE_MS = 10_000;

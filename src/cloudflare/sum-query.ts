@@ -2,7 +2,7 @@
 // a bounded number of rows a query, so that the ledgers' writes find their turn in between.
 
 import * as z from 'zod';
-import { COUNTED_COLUMNS } from './daily-work.ts';
+import { COUNTED_COLUMNS, COUNTS_SHAPE } from './usage-columns.ts';
 import { toStart, type UsageGrouping, type UsageSum } from '../core/usage-sums.ts';
 
 /** Rows that one query sums at most: so many occupy D1 for some tens of milliseconds. */
@@ -42,19 +42,12 @@ function buildMovedQuery(nameColumn: string): string {
   FROM usage_moved WHERE workspace = ?1 AND day >= ?2 AND day <= ?3 GROUP BY start, name`;
 }
 
-const countSchema = z.string().transform((text) => BigInt(text));
 const rowSchema = z
   .object({
     start: z.string(),
     name: z.string(),
     lowest_id: z.string(),
-    requests: countSchema,
-    input_tokens: countSchema,
-    cached_input_tokens: countSchema,
-    cache_write_tokens: countSchema,
-    output_tokens: countSchema,
-    reasoning_tokens: countSchema,
-    cost_nano_usd: countSchema,
+    ...COUNTS_SHAPE,
   })
   .transform(({ start, name, lowest_id: lowestId, ...counts }) => ({ start, name, lowestId, counts }));
 

@@ -5,7 +5,8 @@ import * as z from 'zod';
 import { type Caller } from './api-key.ts';
 import { type GatewayError } from './errors.ts';
 import { readObject } from './json-read.ts';
-import { firstIssue, type Model, parseModel } from './model.ts';
+import { firstIssue } from './first-issue.ts';
+import { type Model, parseModel } from './model.ts';
 import { type Backends } from './model-entry.ts';
 import { err, ok, type Result } from './result.ts';
 
@@ -57,7 +58,7 @@ export function parseModelCatalog(text: string, bindings: ReadonlySet<string>): 
   const json = parseJson(text);
   if (json === undefined) return err('the catalog is not JSON');
   const document = documentSchema.safeParse(json);
-  if (!document.success) return err(`the catalog is unusable: ${firstIssue(document.error)}`);
+  if (!document.success) return err(`the catalog is unusable: ${firstIssue(document.error, '(document)')}`);
   const models: Model[] = [];
   const faults: Faults = { faulty: new Map(), owners: new Map() };
   for (const [id, entry] of Object.entries(document.data.models)) {

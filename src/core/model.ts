@@ -2,6 +2,7 @@
 // there are, and what names them, is the catalog's business.
 
 import type * as z from 'zod';
+import { firstIssue } from './first-issue.ts';
 import {
   type Backends,
   type Capabilities,
@@ -63,7 +64,7 @@ const NATIVE_OUTPUT_TOKENS_MAX = 8192;
  */
 export function parseModel(id: string, entry: unknown, bindings: ReadonlySet<string>): Result<Model, string> {
   const parsed = modelSchema.safeParse(entry);
-  if (!parsed.success) return err(firstIssue(parsed.error));
+  if (!parsed.success) return err(firstIssue(parsed.error, '(document)'));
   const data = parsed.data;
   const revisions = Object.fromEntries(Object.entries(data.revisions).map(([name, value]) => [name, value.backends]));
   const absent = [...data.backends, ...Object.values(revisions).flat()].find(({ binding }) => !bindings.has(binding));
@@ -104,10 +105,4 @@ export function parseModel(id: string, entry: unknown, bindings: ReadonlySet<str
     backends: data.backends,
     revisions,
   });
-}
-
-/** The first thing wrong with a document, and where. */
-export function firstIssue(error: z.ZodError): string {
-  const issue = error.issues[0];
-  return issue === undefined ? 'invalid' : `${issue.path.join('.') || '(document)'}: ${issue.message}`;
 }

@@ -1,5 +1,5 @@
-// The client's side of a stream: writes queue in order and wait for the reader; a write that fails is its last. The
-// writable can be lent to a native pipe and taken back.
+// The client's side of a stream: writes queue in order and wait for the reader; a write that fails is its last. A body
+// can be piped to it natively in between.
 
 import { type Halt } from './halt.ts';
 import { type RunEnd } from './run.ts';
@@ -12,9 +12,11 @@ export type ClientWriter = {
   readonly finish: (end: RunEnd, lastText: string) => Promise<RunEnd>;
   /** Drops a client that does not take what is written. */
   readonly giveUp: () => void;
-  /** The writable, for a pipe to write into; nothing may be written until it is taken back. */
-  readonly lend: () => WritableStream<Uint8Array>;
-  readonly takeBack: () => void;
+  /**
+   * Has the runtime pipe a body into the writable until its end, its break or the signal. Nothing may be written
+   * meanwhile; how it ended is told when that may be done again.
+   */
+  readonly pipe: (body: ReadableStream<Uint8Array>, signal: AbortSignal) => Promise<'closed' | 'broken'>;
   /** Resolves when nothing can be written any more. */
   readonly closed: () => Promise<void>;
   /** Whether a write waits for the client, or nothing may be written any more. */
@@ -79,15 +81,17 @@ export function createClientWriter(
       lastWriteMs = Infinity;
       void writer?.abort().catch(() => undefined);
     },
-    lend() {
+    async pipe(body, signal) {
       const lent = writer;
       writer = null;
       lent?.releaseLock();
-      return writable;
-    },
-    takeBack() {
+      const how = await body.pipeTo(writable, { signal, preventClose: true, preventAbort: true }).then(
+        () => 'closed' as const,
+        () => 'broken' as const,
+      );
       lastWriteMs = now();
       writer = openWriter();
+      return how;
     },
     async closed() {
       await writer?.closed.catch(() => undefined);

@@ -78,19 +78,13 @@ export function openExactLane(input: LaneInput): Lane {
 
   async function run(): Promise<LaneEnd> {
     input.rewriter.translate(translate);
-    const signal = stop.signal;
-    const piping = main.pipeTo(client.lend(), { signal, preventClose: true, preventAbort: true });
-    const piped = piping.then(
-      () => 'closed' as const,
-      () => 'broken' as const,
-    );
+    const piped = client.pipe(main, stop.signal);
     halt.signal.addEventListener('abort', () => decided.resolve('halted'), { once: true });
     if (halt.signal.aborted) decided.resolve('halted');
     const how = await Promise.race([piped, decided.promise]);
     if (readEnd()?.type === 'finished') await withDeadline(piped, DRAIN_MS, () => undefined);
     stop.abort();
     await piped;
-    client.takeBack();
     const ended = await settle(how);
     if (ended.type !== 'silent') await copy.cancel();
     return ended;

@@ -99,7 +99,7 @@ async function forwardStream(
   void opening.then(() => (request.echo === null ? held.drop(bodyBytes) : undefined));
   const first = await withDeadline(opening, ports.settings.firstEventHoldMs, () => undefined);
   if (first !== 'deadline' && !first.ok) return refuse(halt.reason() ?? toAnswerableEnd(toFailed(first.error)), finish);
-  const isNative = first !== 'deadline' && first.value.nativeText !== null && ports.settings.nativeLanes;
+  const isNative = first !== 'deadline' && first.value.native !== null && ports.settings.nativeLanes;
   const rewriter = ports.settings.nativeLanes && !isNative ? createLaneRewriter() : null;
   const pipe = rewriter === null ? ports.openPipe() : ports.openRewritingPipe(rewriter.rewrite);
   run.committed = true;
@@ -115,10 +115,6 @@ async function forwardStream(
     halt,
     held,
     fail: (error) => endpoint.createTranslator({ ...context, backend }).fail(error),
-    native:
-      isNative && endpoint.nativeForm !== null
-        ? { done: endpoint.nativeForm.done, outputTokensMax: request.outputLimit ?? 0 }
-        : null,
   }).then(finish, (bug: unknown) => {
     finish({ type: 'failed', error: { kind: 'internal_error' }, detail: String(bug) });
   });

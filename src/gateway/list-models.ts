@@ -5,7 +5,7 @@ import { type GatewayError } from '../core/errors.ts';
 import { listCallableModels, type Model, resolveModel } from '../core/model-catalog.ts';
 import { ok, type Result } from '../core/result.ts';
 import { readMaxN } from '../openai/common-rules.ts';
-import { hasThinkingToggle } from '../openai/responses-rules.ts';
+import { hasThinkingToggle } from '../openai/reasoning.ts';
 import { SERVED_ENDPOINTS } from '../openai/served-endpoints.ts';
 import { type Ports } from './ports.ts';
 

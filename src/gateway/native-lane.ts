@@ -41,15 +41,10 @@ export async function runNativeLane(input: NativeLaneInput): Promise<{ readonly 
   const stop = new AbortController();
   halt.signal.addEventListener('abort', () => halted.resolve('halted'), { once: true });
   if (halt.signal.aborted) halted.resolve('halted');
-  const piping = main.pipeTo(client.lend(), { signal: stop.signal, preventClose: true, preventAbort: true });
-  const piped = piping.then(
-    () => 'closed' as const,
-    () => 'broken' as const,
-  );
+  const piped = client.pipe(main, stop.signal);
   const how = await Promise.race([piped, halted.promise]);
   stop.abort();
   await piped;
-  client.takeBack();
   const told = await readEnd(input, await readCopy(branch, how === 'closed'), how);
   held.drop(bytes);
   return told;

@@ -22,9 +22,12 @@ export type OpenedStream = {
   /** The client's bytes for the first events, and the end if it came with them. */
   readonly firstText: string;
   readonly firstEnd: RunEnd | null;
-  /** The engine's own text so far, where the stream may reach the client as it is. */
-  readonly nativeText: string | null;
+  /** What the native lane goes on with; null where the stream must be written anew. */
+  readonly native: NativeStart | null;
 };
+
+/** A stream that may reach the client as the engine wrote it: its text so far, and its terminal marker. */
+export type NativeStart = { readonly text: string; readonly done: string; readonly outputTokensMax: number };
 
 /** A whole answer in normal form. */
 export type OpenedJson = { readonly body: string };
@@ -101,7 +104,7 @@ async function attemptStream(
   const translator = call.endpoint.createTranslator(toAnswerContext(call, backend));
   const translation = createStreamTranslation(translator, call.context.request.resolved.model.eventBytesMax, call.held);
   const reader = createTextReader(body);
-  const heard = recordText(reader);
+  const heard = listenForNative(call, backend, reader);
   const first = await withDeadline(readFirst(heard.reader, translation), Math.max(1, untilMs - now()), abort);
   if (first === 'deadline') return err(timedOut('no first event'));
   if (!first.ok) {
@@ -109,24 +112,30 @@ async function attemptStream(
     return err(first.error);
   }
   call.run.progress = translator.progress;
-  const nativeText = isNative(call, backend, heard.text()) ? heard.text() : null;
-  return ok({ reader, translation, firstText: first.value.text, firstEnd: first.value.end, nativeText });
+  return ok({
+    reader,
+    translation,
+    firstText: first.value.text,
+    firstEnd: first.value.end,
+    native: heard.readStart(),
+  });
 }
 
-function isNative({ endpoint, context }: UpstreamCall, backend: Backend, text: string): boolean {
+type Heard = { readonly reader: Pick<TextReader, 'read'>; readonly readStart: () => NativeStart | null };
+
+/** Keeps what the engine says first, where that may go on as it is; elsewhere nothing is kept. */
+function listenForNative({ endpoint, context }: UpstreamCall, backend: Backend, reader: TextReader): Heard {
+  const { request } = context;
   const form = endpoint.nativeForm;
-  return form !== null && form.passesUnchanged(context.request, backend) && form.isNormal(text, backend);
-}
-
-/** A reader that remembers what it read. */
-function recordText(reader: TextReader): { readonly reader: Pick<TextReader, 'read'>; readonly text: () => string } {
+  if (form?.passesUnchanged(request, backend) !== true) return { reader, readStart: () => null };
   let text = '';
   const read: TextReader['read'] = async () => {
     const piece = await reader.read();
     text += piece.text;
     return piece;
   };
-  return { reader: { read }, text: () => text };
+  const start = (): NativeStart => ({ text, done: form.done, outputTokensMax: request.outputLimit ?? 0 });
+  return { reader: { read }, readStart: () => (form.isNormal(text, backend) ? start() : null) };
 }
 
 type First = { readonly text: string; readonly end: RunEnd | null };
@@ -173,7 +182,7 @@ async function openWholeAnswer(
   const translation = createStreamTranslation(translator, ANSWER_BYTES_MAX, call.held);
   const whole = translation.push(call.endpoint.toStreamText(parseJsonObject(text) ?? {}));
   call.run.progress = translator.progress;
-  return ok({ reader: ENDED, translation, firstText: whole.text, firstEnd: whole.end, nativeText: null });
+  return ok({ reader: ENDED, translation, firstText: whole.text, firstEnd: whole.end, native: null });
 }
 
 function isEventStream(response: Response): boolean {

@@ -23,7 +23,7 @@ import { type Rule, startWatch } from './watch.ts';
 export type RelayInput = {
   readonly opening: Promise<Result<OpenedStream, UpstreamFault>>;
   readonly writable: WritableStream<Uint8Array>;
-  /** What rewrites the pipe behind the writable; null where nothing does, and the pump carries all. */
+  /** What rewrites the pipe behind the writable; null where nothing does: the native lane or the pump carries all. */
   readonly rewriter: LaneRewriter | null;
   readonly run: Run;
   readonly settings: Settings;
@@ -33,8 +33,6 @@ export type RelayInput = {
   readonly held: HeldBytes;
   /** The last bytes of a stream that has failed, if nothing is known of it. */
   readonly fail: (error: GatewayError) => string;
-  /** What the native lane needs; null where it is not taken. */
-  readonly native: Pick<NativeLaneInput, 'done' | 'outputTokensMax'> | null;
 };
 
 /** A client that takes nothing for so long after its request was ended is not waited for. */
@@ -100,15 +98,15 @@ async function relayOpened(
   phase: Phase,
 ): Promise<RunEnd> {
   const { run, now, rewriter } = input;
-  const { translation, reader, firstText, firstEnd, nativeText } = opened;
+  const { translation, reader, firstText, firstEnd, native } = opened;
   if (run.progress().started) run.firstTokenAtMs ??= now();
-  if (input.native !== null && nativeText !== null && firstEnd === null) {
+  if (rewriter === null && input.settings.nativeLanes && native !== null && firstEnd === null) {
     const branches = reader.split();
     if (branches !== null) {
       // Nobody here sees what follows: the first event is the first token.
       run.firstTokenAtMs ??= now();
-      await client.write(nativeText);
-      return relayNative(input, { ...input.native, branches, client, translation }, phase);
+      await client.write(native.text);
+      return relayNative(input, { ...native, branches, client, translation }, phase);
     }
   }
   if (!(await client.write(firstText))) return close(client, reader, { type: 'client_gone' }, translation);

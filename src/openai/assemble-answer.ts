@@ -84,7 +84,8 @@ function addCall(parts: Parts, call: JsonObject): void {
 
 /** The parts as an engine would have sent the whole choice. */
 function toRawChoice(parts: Parts): JsonObject {
-  const calls = [...parts.calls.values()].map(({ id, name, arguments: text }) => ({
+  const inOrder = [...parts.calls].toSorted(([left], [right]) => left - right);
+  const calls = inOrder.map(([, { id, name, arguments: text }]) => ({
     id,
     type: 'function',
     function: { name, arguments: text },

@@ -41,6 +41,11 @@ export function toEngineReasoning(
   return { form: 'kwarg', name: reasoning.kwarg, on: effort !== 'none' };
 }
 
+/** Whether thinking can be turned off. */
+export function hasThinkingToggle({ reasoning }: Model): boolean {
+  return reasoning !== null && reasoning.control !== 'none' && reasoning.levels.includes('none');
+}
+
 /** Whether a value is a level. */
 export function isEffort(value: unknown): value is Effort {
   return typeof value === 'string' && EFFORTS.includes(value);

@@ -6,7 +6,7 @@ import { type JsonObject } from '../core/json-read.ts';
 import { type Model, type ResolvedModel } from '../core/model-catalog.ts';
 import { type Effort } from './endpoint.ts';
 import { unsupportedParameter, unsupportedValue } from './parameter-error.ts';
-import { isEffort } from './reasoning.ts';
+import { hasThinkingToggle, isEffort } from './reasoning.ts';
 import { isAbsent, type ResponsesFields, UNSERVED_FIELDS } from './responses-fields.ts';
 
 /** The first thing asked for that is not served; null when there is none. */
@@ -58,11 +58,6 @@ function checkReasoning({ reasoning = {} }: ResponsesFields, model: Model): Gate
   const effort = reasoning.effort ?? null;
   if (effort === null || (effort === 'none' && hasThinkingToggle(model))) return null;
   return unsupportedValue('reasoning.effort', effort);
-}
-
-/** Whether thinking can be turned off. */
-export function hasThinkingToggle({ reasoning }: Model): boolean {
-  return reasoning !== null && reasoning.control !== 'none' && reasoning.levels.includes('none');
 }
 
 /** The effort a request asks for; null leaves it to the model. A level that is unknown asks for nothing. */

@@ -247,7 +247,6 @@ describe('a deployment', () => {
 
 describe('the command line', () => {
   const store: OperatorStore = {
-    place: 'nowhere',
     readEntry: () => Promise.resolve(null),
     writeEntry: () => Promise.reject(new Error('nothing is written')),
     listEntries: () => Promise.resolve([]),

@@ -8,6 +8,7 @@ import { experimental_readRawConfig as readRawConfig, unstable_readConfig as rea
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { planDeploy } from '../../src/cli/plan-deploy.ts';
+import { REPLAY_CRON } from '../../src/core/crons.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** What an environment must not lack. */
@@ -71,7 +72,7 @@ describe('§11 wrangler.toml', () => {
 
   test('§11 CPU for a stream of ten minutes, the daily run and the replays, both signal flags, nothing public but workers.dev', () => {
     expect(rawConfig.limits).toEqual({ cpu_ms: 300_000 });
-    expect(rawConfig.triggers?.crons).toEqual(['17 3 * * *', '*/5 * * * *']);
+    expect(rawConfig.triggers?.crons).toEqual(['17 3 * * *', REPLAY_CRON]);
     expect(rawConfig.compatibility_flags).toEqual(['enable_request_signal', 'request_signal_passthrough']);
     expect(rawConfig.preview_urls).toBe(false);
     expect(rawConfig.migrations).toEqual([{ tag: 'v1', new_sqlite_classes: ['Ledger'] }]);

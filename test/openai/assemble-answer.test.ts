@@ -86,6 +86,15 @@ describe('§6 a stream as a JSON answer', () => {
     });
   });
 
+  it('§4 tool calls that come in any order are in the order of their indexes', () => {
+    const call = (index: number): object => ({
+      tool_calls: [{ index, id: `call_${index}`, type: 'function', function: { name: `f${index}`, arguments: '{}' } }],
+    });
+    const answer = assemble(chatCompletions, [chat(call(1)), chat(call(0)), chat({}, 'tool_calls')]);
+    const calls = [0, 1].map((at) => ({ id: `call_${at}`, function: { name: `f${at}`, arguments: '{}' } }));
+    expect(answer.choices[0]?.message).toMatchObject({ tool_calls: calls });
+  });
+
   it('§4 choices in the order of their indexes, log probabilities joined', () => {
     const logprobs = (token: string): object => ({ logprobs: { content: [{ token, logprob: -1 }] } });
     const answer = assemble(chatCompletions, [

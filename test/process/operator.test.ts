@@ -22,10 +22,10 @@ import { StartError } from '../../src/cli/start-error.ts';
 import type { LocalGateway } from '../../src/cli/run-locally.ts';
 import { listWorkspaces, putWorkspace, showWorkspace } from '../../src/cli/workspace-commands.ts';
 import { createWranglerRunner, openWranglerStore } from '../../src/cli/wrangler-operator-store.ts';
+import { REPLAY_CRON } from '../../src/core/crons.ts';
 import { poll } from './scripted-gateway.ts';
 import { ROOT, serve } from './serve.ts';
 
-const REPLAY_CRON = '*/5 * * * *';
 const ALL_SCOPES = ['inference:write', 'models:read', 'receipts:read'];
 const QUIET = { start: () => undefined, at: () => undefined, stop: () => undefined };
 const tokenSchema = z.object({ id: z.string(), token: z.string() });
@@ -163,6 +163,22 @@ describe('one workspace from its first key to its last receipt', () => {
       AbortSignal.abort(),
     );
     expect([printed.length, printed.toSorted()]).toEqual([3, printed]);
+    const following = new AbortController();
+    const followed: string[] = [];
+    const tail = tailReceipts(
+      store,
+      { workspace: 'acme', lines: 1, follow: true },
+      (row) => followed.push(`${row['id']} ${row['rev']}`),
+      following.signal,
+    );
+    await expect.poll(() => followed.length).toBe(1);
+    // Three at once where it began with one, all of them older than what was shown.
+    const oldest = 'WHERE id IN (SELECT id FROM receipts ORDER BY id LIMIT 3)';
+    await store.query(`UPDATE receipts SET rev = rev + 1 ${oldest}`);
+    await expect.poll(() => followed.length, { timeout: 5000 }).toBe(4);
+    following.abort();
+    await tail;
+    await store.query(`UPDATE receipts SET rev = rev - 1 ${oldest}`);
     const read = async (format: 'jsonl' | 'csv', range: { from?: string; to?: string } = {}): Promise<string[]> => {
       const out = new PassThrough();
       const whole = readAll(out);
@@ -314,7 +330,7 @@ describe('what is wrong', () => {
     const { child, ended } = startTurnpike('receipts', 'replay', '--workspace', 'acme', '--wait');
     await poll(count, (rows) => rows > before, 15_000);
     child.kill('SIGINT');
-    expect(await ended).toMatchObject({ code: 130, stdout: '' });
+    expect(await ended).toMatchObject({ code: 130, stdout: '', stderr: '' });
   });
 
   test('§11 wrangler’s stores and ours are the same: entries and rows of one are those of the other', async () => {
